@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+#
+# The front door. Meson and Ninja do the work, in build/; `make demo` and `make check` need nothing
+# but git and make beforehand: they install what is missing (scripts/setup).
+
+BUILD        := build
+PREFIX       ?= /usr/local
+DESTDIR      ?=
+FUZZ_SECONDS ?= 60
+
+all: ready-build compile ## build the command and the libraries, in build/ (the default)
+
+demo: setup-build compile ## replay a sample log against two limits, then ask for a few permits
+	@scripts/demo $(BUILD)
+
+check: setup-build compile ## run every test; the last line counts the cases
+	@scripts/check $(BUILD)
+
+install: all ## install under PREFIX (/usr/local), below DESTDIR when given
+	@scripts/install $(BUILD) '$(PREFIX)' '$(DESTDIR)'
+
+bench: setup-build compile ## measure, as ratios in one run
+	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
+
+sanitize: setup-build setup-sanitize ## run every test under ASan and UBSan, then under TSan
+	@scripts/sanitize
+
+fuzz: setup-build setup-sanitize ## run each fuzzer for FUZZ_SECONDS (60)
+	@FUZZ_SECONDS='$(FUZZ_SECONDS)' scripts/fuzz
+
+lint: setup-build setup-lint compile ## check format, style, layers, exports, warnings
+	@scripts/lint/run $(BUILD)
+
+clean: ## remove every build directory
+	rm -rf build build-*/
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Ninja knows better than make what is out of date, so these are never files to make.
+setup-%:
+	@scripts/setup $*
+
+ready-%:
+	@scripts/setup --check $*
+
+compile: configure
+	@ninja -C $(BUILD)
+
+configure:
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix='$(PREFIX)'
+
+.PHONY: all demo check install bench sanitize fuzz lint clean help compile configure
+.NOTPARALLEL:
