@@ -7,6 +7,7 @@ BUILD        := build
 PREFIX       ?= /usr/local
 DESTDIR      ?=
 FUZZ_SECONDS ?= 60
+SANITIZERS   ?= asan tsan
 
 all: ready-build compile ## build the command and the libraries, in build/ (the default)
 
@@ -23,7 +24,7 @@ bench: setup-build compile ## measure, as ratios in one run
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
 
 sanitize: setup-build setup-sanitize ## run every test under ASan and UBSan, then under TSan
-	@scripts/sanitize
+	@scripts/sanitize $(SANITIZERS)
 
 fuzz: setup-build setup-sanitize ## run each fuzzer for FUZZ_SECONDS (60)
 	@FUZZ_SECONDS='$(FUZZ_SECONDS)' scripts/fuzz
