@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Several limits together: judge each claim, then settle all of them the same way.
+ */
+#include "model/decide.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Judges one claim; its level before the decision is kept in *level. */
+static bool judge(const struct rbk_ask *ask, struct rbk_claim *claim, double *level)
+{
+    struct rbk_judgement judgement;
+
+    rbk_judge(&claim->limit, &claim->state, ask->cost, ask->now, &judgement);
+    *level = judgement.level;
+    claim->change = RBK_KEEP;
+    claim->verdict.accepted = judgement.accepted;
+    claim->verdict.delay = judgement.delay;
+    claim->verdict.retry_after =
+        judgement.accepted ? 0.0
+                           : rbk_retry_after(&claim->limit, &claim->state, ask->cost, ask->now);
+    return judgement.accepted;
+}
+
+/* What the verdict says of the bucket as the decision leaves it. */
+static void tell_level(struct rbk_claim *claim, double level)
+{
+    double reset_after = level / claim->limit.rate;
+
+    claim->verdict.remaining = rbk_remaining(&claim->limit, level);
+    claim->verdict.reset_after = reset_after < DBL_MAX ? reset_after : DBL_MAX;
+}
+
+static bool request(const struct rbk_ask *ask, struct rbk_claim *claims, size_t claims_len)
+{
+    bool accepted = true;
+
+    for (size_t i = 0; i < claims_len; i++) {
+        double level;
+
+        accepted = judge(ask, &claims[i], &level) && accepted;
+        tell_level(&claims[i], level);
+    }
+    for (size_t i = 0; accepted && i < claims_len; i++) {
+        struct rbk_claim *claim = &claims[i];
+        double level = rbk_level(&claim->limit, &claim->state, ask->now);
+
+        tell_level(claim, level + ask->cost);
+        if (ask->operation == RBK_REQUEST) {
+            claim->state = rbk_take(&claim->state, level, ask->cost, ask->now);
+            claim->change = RBK_WRITE;
+        }
+    }
+    return accepted;
+}
+
+/* The operations that nobody can refuse. */
+static void impose(const struct rbk_ask *ask, struct rbk_claim *claim)
+{
+    double cost = ask->cost;
+
+    claim->verdict = (struct rbk_verdict){.accepted = true};
+    claim->change = claim->state.exists ? RBK_WRITE : RBK_KEEP;
+    if (ask->operation == RBK_CHARGE) {
+        claim->state = rbk_charge(&claim->limit, &claim->state, cost, ask->now);
+        claim->change = RBK_WRITE;
+    } else if (ask->operation == RBK_RESET) {
+        claim->change = claim->state.exists ? RBK_FORGET : RBK_KEEP;
+        claim->state.exists = false;
+    } else {
+        if (ask->operation == RBK_GIVE_BACK)
+            cost = rbk_give_back_cost(&claim->limit, cost, ask->taken_at, ask->now);
+        claim->state = rbk_refund(&claim->limit, &claim->state, cost, ask->now);
+    }
+    tell_level(claim, rbk_level(&claim->limit, &claim->state, ask->now));
+}
+
+/* The longest waits and the smallest remaining; a tie stays with the first. */
+static void combine(const struct rbk_claim *claims, size_t claims_len, struct rbk_answer *answer)
+{
+    for (size_t i = 0; i < claims_len; i++) {
+        const struct rbk_verdict *verdict = &claims[i].verdict;
+        bool decides = answer->accepted ? verdict->delay > answer->delay
+                                        : verdict->retry_after > answer->retry_after;
+
+        if (decides)
+            answer->decided = i;
+        if (verdict->retry_after > answer->retry_after)
+            answer->retry_after = verdict->retry_after;
+        if (answer->accepted && verdict->delay > answer->delay)
+            answer->delay = verdict->delay;
+        if (verdict->reset_after > answer->reset_after)
+            answer->reset_after = verdict->reset_after;
+        if (verdict->remaining < answer->remaining)
+            answer->remaining = verdict->remaining;
+    }
+}
+
+void rbk_decide(const struct rbk_ask *ask, struct rbk_claim *claims, size_t claims_len,
+                struct rbk_answer *answer)
+{
+    *answer = (struct rbk_answer){.accepted = true, .remaining = INT64_MAX, .decided = RBK_NONE};
+    if (ask->operation == RBK_REQUEST || ask->operation == RBK_PEEK) {
+        answer->accepted = request(ask, claims, claims_len);
+    } else {
+        for (size_t i = 0; i < claims_len; i++)
+            impose(ask, &claims[i]);
+    }
+    combine(claims, claims_len, answer);
+}
+
+uint64_t rbk_microseconds(double seconds)
+{
+    double microseconds = ceil(seconds * 1e6);
+
+    if (isinf(seconds))
+        return UINT64_MAX;
+    /* 2^64 - 2048 is the largest double below 2^64. */
+    return microseconds < 18446744073709549568.0 ? (uint64_t)microseconds : UINT64_MAX - 1;
+}
