@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A limiter: named limits on a store. Immutable from the first request on.
+ */
+#ifndef RBK_LIMITER_H
+#define RBK_LIMITER_H
+
+#include "store.h"
+
+/* One limit, with copies of its texts. */
+struct rbk_named {
+    char *name;
+    size_t name_len;
+    unsigned char *zone;
+    size_t zone_len;
+    struct rbk_limit limit;
+    struct redbucket_limit as_given; /* its zone is the copy */
+};
+
+struct redbucket_limiter {
+    struct redbucket_store *store;
+    struct rbk_named **limits;  /* in the order added */
+    struct rbk_named **by_name; /* the same, by length and then bytes of the name */
+    size_t len;
+};
+
+/* NULL when there is none of that name. */
+const struct rbk_named *rbk_limiter_find(const struct redbucket_limiter *limiter, const char *name,
+                                         size_t name_len);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the caller's requests to the store's and back. Arguments are checked here, before anything
+ * is read; the store sees good ones alone. Works in pieces of a fixed size on the stack, so that
+ * deciding allocates nothing.
+ */
+#include "limiter.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PIECE_REQUESTS 32
+#define PIECE_KEYS     128
+
+_Static_assert(PIECE_KEYS >= REDBUCKET_KEYS_MAX, "the largest request fits a piece");
+_Static_assert((int)RBK_GIVE_BACK == (int)REDBUCKET_GIVE_BACK, "operations are numbered alike");
+
+/* Some requests in the store's form. `origin` is where each came from. */
+struct piece {
+    struct rbk_request requests[PIECE_REQUESTS];
+    struct redbucket_request *origin[PIECE_REQUESTS];
+    struct rbk_key keys[PIECE_KEYS];
+    struct rbk_claim claims[PIECE_KEYS];
+    size_t requests_len;
+    size_t keys_len;
+};
+
+static enum redbucket_status check_arguments(const struct redbucket_request *request)
+{
+    if ((unsigned)request->operation > REDBUCKET_GIVE_BACK ||
+        request->keys_len > REDBUCKET_KEYS_MAX)
+        return REDBUCKET_ERROR_ARGUMENT;
+    if (request->operation == REDBUCKET_GIVE_BACK && !isfinite(request->taken_at))
+        return REDBUCKET_ERROR_ARGUMENT;
+    if (request->operation != REDBUCKET_RESET &&
+        !rbk_within(request->cost, RBK_COST_MIN, RBK_COST_MAX))
+        return REDBUCKET_ERROR_ARGUMENT;
+    return REDBUCKET_OK;
+}
+
+/* Resolves one key into the piece. */
+static enum redbucket_status add_key(const struct redbucket_limiter *limiter,
+                                     const struct redbucket_key *given, struct rbk_key *key,
+                                     struct rbk_claim *claim)
+{
+    if (given->limit == NULL || given->key == NULL)
+        return REDBUCKET_ERROR_ARGUMENT;
+    size_t limit_len = given->limit_len != 0 ? given->limit_len : strlen(given->limit);
+    const struct rbk_named *named = rbk_limiter_find(limiter, given->limit, limit_len);
+
+    if (named == NULL)
+        return REDBUCKET_ERROR_UNKNOWN_LIMIT;
+    key->zone = named->zone;
+    key->zone_len = named->zone_len;
+    key->key = (const unsigned char *)given->key;
+    key->key_len = given->key_len != 0 ? given->key_len : strlen(given->key);
+    claim->limit = named->limit;
+    return key->key_len <= limiter->store->ops->key_max(limiter->store) ? REDBUCKET_OK
+                                                                        : REDBUCKET_ERROR_KEY;
+}
+
+/* Zones belong to one limit each, so the zone's copy tells the limit. */
+static bool named_before(const struct rbk_key *keys, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (keys[i].zone == keys[index].zone)
+            return true;
+    }
+    return false;
+}
+
+static enum redbucket_status add_keys(const struct redbucket_limiter *limiter,
+                                      const struct redbucket_request *request, struct piece *piece,
+                                      size_t *failed)
+{
+    struct rbk_key *keys = &piece->keys[piece->keys_len];
+    struct rbk_claim *claims = &piece->claims[piece->keys_len];
+
+    for (size_t i = 0; i < request->keys_len; i++) {
+        enum redbucket_status status = add_key(limiter, &request->keys[i], &keys[i], &claims[i]);
+
+        if (status == REDBUCKET_OK && named_before(keys, i))
+            status = REDBUCKET_ERROR_DUPLICATE;
+        if (status != REDBUCKET_OK) {
+            *failed = i;
+            return status;
+        }
+    }
+    return REDBUCKET_OK;
+}
+
+/* Adds a request to the piece, or settles one that is wrong. */
+static void add_request(const struct redbucket_limiter *limiter, struct redbucket_request *request,
+                        struct piece *piece)
+{
+    request->failed = REDBUCKET_NONE;
+    request->status = check_arguments(request);
+    if (request->status == REDBUCKET_OK)
+        request->status = add_keys(limiter, request, piece, &request->failed);
+    if (request->status != REDBUCKET_OK)
+        return;
+
+    struct rbk_request *to = &piece->requests[piece->requests_len];
+
+    to->ask.operation = (enum rbk_operation)request->operation;
+    to->ask.cost = request->cost;
+    to->ask.taken_at = request->taken_at;
+    to->keys = &piece->keys[piece->keys_len];
+    to->claims = &piece->claims[piece->keys_len];
+    to->len = request->keys_len;
+    piece->origin[piece->requests_len++] = request;
+    piece->keys_len += request->keys_len;
+}
+
+static void answer(const struct rbk_request *from, struct redbucket_request *to)
+{
+    const struct rbk_answer *decided = &from->answer;
+
+    to->status = from->status;
+    if (to->status != REDBUCKET_OK) {
+        to->failed = from->failed;
+        return;
+    }
+    to->response = (struct redbucket_response){
+        .accepted = decided->accepted,
+        .delay = decided->delay,
+        .retry_after = decided->retry_after,
+        .reset_after = decided->reset_after,
+        .delay_us = rbk_microseconds(decided->delay),
+        .retry_after_us = rbk_microseconds(decided->retry_after),
+        .reset_after_us = rbk_microseconds(decided->reset_after),
+        .remaining = decided->remaining,
+        .decided = decided->decided,
+        .time = from->ask.now,
+    };
+    for (size_t i = 0; to->verdicts != NULL && i < from->len; i++) {
+        const struct rbk_verdict *verdict = &from->claims[i].verdict;
+
+        to->verdicts[i] = (struct redbucket_verdict){
+            .accepted = verdict->accepted,
+            .delay = verdict->delay,
+            .retry_after = verdict->retry_after,
+            .reset_after = verdict->reset_after,
+            .remaining = verdict->remaining,
+        };
+    }
+}
+
+/* Decides as many of the requests as fit a piece; returns how many. */
+static size_t decide_piece(struct redbucket_limiter *limiter, struct redbucket_request *requests,
+                           size_t requests_len, const double *now)
+{
+    struct piece piece;
+    size_t taken = 0;
+
+    piece.requests_len = 0;
+    piece.keys_len = 0;
+    while (taken < requests_len && piece.requests_len < PIECE_REQUESTS &&
+           piece.keys_len + REDBUCKET_KEYS_MAX <= PIECE_KEYS)
+        add_request(limiter, &requests[taken++], &piece);
+    limiter->store->ops->decide(limiter->store, piece.requests, piece.requests_len, now);
+    for (size_t i = 0; i < piece.requests_len; i++)
+        answer(&piece.requests[i], piece.origin[i]);
+    return taken;
+}
+
+static enum redbucket_status decide(struct redbucket_limiter *limiter,
+                                    struct redbucket_request *requests, size_t requests_len,
+                                    const double *now)
+{
+    for (size_t done = 0; done < requests_len;)
+        done += decide_piece(limiter, requests + done, requests_len - done, now);
+    for (size_t i = 0; i < requests_len; i++) {
+        if (requests[i].status != REDBUCKET_OK)
+            return requests[i].status;
+    }
+    return REDBUCKET_OK;
+}
+
+enum redbucket_status redbucket_decide(struct redbucket_limiter *limiter,
+                                       struct redbucket_request *requests, size_t requests_len)
+{
+    return decide(limiter, requests, requests_len, NULL);
+}
+
+enum redbucket_status redbucket_decide_at(struct redbucket_limiter *limiter,
+                                          struct redbucket_request *requests, size_t requests_len,
+                                          double now)
+{
+    enum redbucket_status status = REDBUCKET_OK;
+
+    if (!isfinite(now))
+        status = REDBUCKET_ERROR_ARGUMENT;
+    else if (limiter->store->ops->own_clock_only)
+        status = REDBUCKET_ERROR_UNSUPPORTED;
+    if (status == REDBUCKET_OK)
+        return decide(limiter, requests, requests_len, &now);
+    for (size_t i = 0; i < requests_len; i++) {
+        requests[i].status = status;
+        requests[i].failed = REDBUCKET_NONE;
+    }
+    return status;
+}
+
+enum redbucket_status redbucket_request(struct redbucket_limiter *limiter,
+                                        const struct redbucket_key *keys, size_t keys_len,
+                                        struct redbucket_response *response)
+{
+    struct redbucket_request request = {.keys = keys, .keys_len = keys_len, .cost = 1.0};
+
+    (void)decide_piece(limiter, &request, 1, NULL);
+    if (request.status == REDBUCKET_OK)
+        *response = request.response;
+    return request.status;
+}
+
+enum redbucket_status redbucket_read(struct redbucket_limiter *limiter,
+                                     const struct redbucket_key *given,
+                                     struct redbucket_state *state)
+{
+    struct rbk_state stored;
+    struct rbk_claim claim;
+    struct rbk_key key;
+    enum redbucket_status status = add_key(limiter, given, &key, &claim);
+
+    if (status == REDBUCKET_OK)
+        status = limiter->store->ops->read(limiter->store, &key, &stored);
+    if (status == REDBUCKET_OK)
+        *state = (struct redbucket_state){stored.exists, stored.timestamp, stored.value};
+    return status;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Status codes and error texts. The one table in the public header makes code, name and text, so
+ * that none can be forgotten.
+ */
+#include "error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERSION_TEXT_(a, b, c) #a "." #b "." #c
+#define VERSION_TEXT(a, b, c)  VERSION_TEXT_(a, b, c)
+
+static const struct {
+    const char *name;
+    const char *text;
+} statuses[] = {
+#define STATUS_ROW(name, text) {"REDBUCKET_" #name, text},
+    REDBUCKET_STATUS_MAP(STATUS_ROW)
+#undef STATUS_ROW
+};
+
+static bool known(enum redbucket_status status)
+{
+    return (size_t)status < sizeof statuses / sizeof statuses[0];
+}
+
+const char *redbucket_status_name(enum redbucket_status status)
+{
+    return known(status) ? statuses[status].name : "unknown";
+}
+
+const char *redbucket_status_text(enum redbucket_status status)
+{
+    return known(status) ? statuses[status].text : "unknown status";
+}
+
+const char *redbucket_version(void)
+{
+    return VERSION_TEXT(REDBUCKET_VERSION_MAJOR, REDBUCKET_VERSION_MINOR, REDBUCKET_VERSION_PATCH);
+}
+
+static void set(struct redbucket_error *error, enum redbucket_status status, int position,
+                const char *format, va_list arguments) __attribute__((format(printf, 4, 0)));
+
+static void set(struct redbucket_error *error, enum redbucket_status status, int position,
+                const char *format, va_list arguments)
+{
+    if (error == NULL)
+        return;
+    error->status = status;
+    error->position = position;
+    (void)vsnprintf(error->message, sizeof error->message, format, arguments);
+}
+
+void rbk_error_set(struct redbucket_error *error, enum redbucket_status status, int position,
+                   const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    set(error, status, position, format, arguments);
+    va_end(arguments);
+}
+
+enum redbucket_status rbk_fail(struct redbucket_error *error, enum redbucket_status status,
+                               int position, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    set(error, status, position, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+enum redbucket_status rbk_fail_system(struct redbucket_error *error, int number, const char *what)
+{
+    char text[96];
+    enum redbucket_status status =
+        number == ENOMEM ? REDBUCKET_ERROR_MEMORY : REDBUCKET_ERROR_SYSTEM;
+
+    /* The XSI strerror_r is hidden by _GNU_SOURCE; strerrordesc_np is newer than some C libraries
+     * we build with. */
+    return rbk_fail(error, status, -1, "%s: %s", what, strerror_r(number, text, sizeof text));
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The interface of a store: few operations, and batches the one that counts.
+ *
+ * A store decides an array of independent requests, in order, each atomically over its claims. It
+ * sets `status` of each; where that is OK, also `answer`, `time` and the claims' verdicts, where it
+ * isn't, `failed`. Arguments were validated before: costs, limits and operations are good, keys are
+ * at most `key_max` long, and no bucket is named twice in one request.
+ *
+ * All operations are safe from any thread.
+ */
+#ifndef RBK_STORE_H
+#define RBK_STORE_H
+
+#include "error.h"
+#include "model/decide.h"
+#include "model/key.h"
+
+#include <time.h>
+
+struct redbucket_store;
+struct rbk_url;
+
+struct rbk_request {
+    struct rbk_ask ask; /* `now` is the store's to fill in */
+    const struct rbk_key *keys;
+    struct rbk_claim *claims;
+    size_t len; /* of keys and claims, at most REDBUCKET_KEYS_MAX */
+    enum redbucket_status status;
+    size_t failed;
+    struct rbk_answer answer;
+};
+
+struct rbk_store_ops {
+    /* `now`: the caller's time, or NULL for the store's own; only where `own_clock_only` is false.
+     */
+    void (*decide)(struct redbucket_store *store, struct rbk_request *requests, size_t len,
+                   const double *now);
+    enum redbucket_status (*read)(struct redbucket_store *store, const struct rbk_key *key,
+                                  struct rbk_state *state);
+    enum redbucket_status (*statistics)(struct redbucket_store *store,
+                                        struct redbucket_statistics *statistics);
+    size_t (*key_max)(const struct redbucket_store *store);
+    void (*close)(struct redbucket_store *store);
+    bool own_clock_only;
+};
+
+/* What every store begins with. */
+struct redbucket_store {
+    const struct rbk_store_ops *ops;
+    redbucket_listener *listener; /* set before the store is shared, then immutable */
+    void *listener_data;
+};
+
+/* Tells the host, if it wants to know. Call it holding no lock. */
+void rbk_store_tell(struct redbucket_store *store, enum redbucket_event event, const char *message);
+
+/* Opens a store by its URL; only store.c knows which. */
+typedef enum redbucket_status rbk_store_opener(const struct rbk_url *url,
+                                               struct redbucket_store **store,
+                                               struct redbucket_error *error);
+
+rbk_store_opener rbk_memory_open;
+rbk_store_opener rbk_shm_open;
+
+#endif

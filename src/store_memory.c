@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory: store: a table in this process's own memory.
+ *
+ * After fork the child has a copy of the table, perhaps of a moment in which another thread held a
+ * lock and was in the middle of a change. The locks therefore lie in memory that the kernel hands
+ * to a child as zeros, which is what an unlocked mutex looks like here, and the change is undone by
+ * whoever takes the lock next, as after a crash.
+ */
+#include "embedded.h"
+#include "url.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SIZE_DEFAULT ((size_t)64 << 20)
+
+/* Large enough that a quarter of it holds the longest key. */
+#define SIZE_GROWING ((size_t)1 << 20)
+
+/* A growing store serves clocks that step back: what is empty may be asked for again at an earlier
+ * time, so that buckets are dropped only once they have been empty for this long, in seconds. */
+#define EMPTY_FOR 3600.0
+
+/* A cache line each, so that threads on different shards don't disturb each other. */
+struct memory_lock {
+    _Alignas(64) pthread_mutex_t mutex;
+};
+
+struct memory {
+    struct rbk_embedded embedded;
+    void *bytes;
+    size_t size;
+    struct memory_lock *locks;
+};
+
+static struct memory *memory_of(struct rbk_embedded *embedded)
+{
+    return (struct memory *)embedded;
+}
+
+static enum redbucket_status lock(struct rbk_embedded *embedded, unsigned shard,
+                                  struct rbk_deadline *deadline)
+{
+    /* Its holder is a thread of this process between two lines of ours; there is nothing to wait
+     * out that the whole process wouldn't wait for. */
+    (void)deadline;
+    (void)pthread_mutex_lock(&memory_of(embedded)->locks[shard].mutex);
+    return REDBUCKET_OK;
+}
+
+static void unlock(struct rbk_embedded *embedded, unsigned shard)
+{
+    (void)pthread_mutex_unlock(&memory_of(embedded)->locks[shard].mutex);
+}
+
+static void *map(size_t size)
+{
+    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+/* Makes a table in new memory; its view is `table`. */
+static void *make_table(size_t size, unsigned shards_max, const uint64_t secret[2],
+                        struct rbk_table *table)
+{
+    struct rbk_table_plan plan;
+    void *bytes = rbk_table_plan(size, shards_max, &plan) ? map(size) : NULL;
+
+    if (bytes == NULL)
+        return NULL;
+    rbk_table_format(bytes, size, &plan, secret);
+    if (!rbk_table_attach(table, bytes, size)) {
+        (void)munmap(bytes, size);
+        return NULL;
+    }
+    return bytes;
+}
+
+/* A table of the same size without what is long empty, or, when that is little, of double. */
+static bool grow(struct rbk_embedded *embedded, double now)
+{
+    struct memory *memory = memory_of(embedded);
+    struct rbk_table *old = &embedded->table;
+    bool crowded = rbk_table_live(old, now - EMPTY_FOR) > rbk_table_capacity(old) / 2;
+    size_t size = crowded ? memory->size * 2 : memory->size;
+    struct rbk_table table;
+    void *bytes;
+
+    while ((bytes = make_table(size, 1, old->secret, &table)) != NULL) {
+        table.growing = true;
+        if (rbk_table_copy(&table, old, now - EMPTY_FOR)) {
+            rbk_table_take_counts(&table, old);
+            (void)munmap(memory->bytes, memory->size);
+            memory->bytes = bytes;
+            memory->size = size;
+            embedded->table = table;
+            return true;
+        }
+        (void)munmap(bytes, size);
+        size *= 2;
+    }
+    return false;
+}
+
+static void close_memory(struct redbucket_store *store)
+{
+    struct memory *memory = (struct memory *)store;
+
+    if (memory->bytes != NULL)
+        (void)munmap(memory->bytes, memory->size);
+    if (memory->locks != NULL)
+        (void)munmap(memory->locks, RBK_TABLE_SHARDS_MAX * sizeof memory->locks[0]);
+    free(memory);
+}
+
+static const struct rbk_store_ops memory_ops = {
+    .decide = rbk_embedded_decide,
+    .read = rbk_embedded_read,
+    .statistics = rbk_embedded_statistics,
+    .key_max = rbk_embedded_key_max,
+    .close = close_memory,
+    .own_clock_only = false,
+};
+
+static enum redbucket_status make_locks(struct memory *memory, struct redbucket_error *error)
+{
+    size_t size = RBK_TABLE_SHARDS_MAX * sizeof memory->locks[0];
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    static const pthread_mutex_t zero;
+
+    memory->locks = map(size);
+    if (memory->locks == NULL)
+        return rbk_fail_system(error, errno, "memory: store: locks");
+    if (madvise(memory->locks, size, MADV_WIPEONFORK) != 0)
+        return rbk_fail_system(error, errno, "memory: store: locks that survive fork (Linux 4.14)");
+    if (memcmp(&unlocked, &zero, sizeof zero) != 0)
+        return rbk_fail(error, REDBUCKET_ERROR_UNSUPPORTED, -1,
+                        "memory: store: an unlocked mutex is not all zeros on this system");
+    return REDBUCKET_OK;
+}
+
+static enum redbucket_status make(struct memory *memory, bool growing,
+                                  struct redbucket_error *error)
+{
+    struct rbk_table_plan plan;
+    uint64_t secret[2];
+    enum redbucket_status status = make_locks(memory, error);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    if (!rbk_table_plan(memory->size, RBK_TABLE_SHARDS_MAX, &plan))
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                        "store URL: size: expected %zu bytes to 256g", rbk_table_size_min());
+    if (!rbk_embedded_secret(secret))
+        return rbk_fail_system(error, errno, "memory: store: getrandom");
+    memory->bytes = make_table(memory->size, growing ? 1 : RBK_TABLE_SHARDS_MAX, secret,
+                               &memory->embedded.table);
+    if (memory->bytes == NULL)
+        return rbk_fail_system(error, errno, "memory: store: table");
+    memory->embedded.table.growing = growing;
+    memory->embedded.grow = growing ? grow : NULL;
+    return REDBUCKET_OK;
+}
+
+/* Reads the URL's parameters. */
+static enum redbucket_status configure(const struct rbk_url *url, size_t *size, bool *growing,
+                                       struct redbucket_error *error)
+{
+    const char *text = rbk_url_get(url, "grow");
+    enum redbucket_status status = rbk_url_known(url, "size grow", error);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    if (url->body[0] != '\0')
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                        "store URL: memory: has no name, expected memory:[?size=64m]");
+    if (text != NULL && (strcmp(text, "yes") != 0 || rbk_url_get(url, "size") != NULL))
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                        "store URL: grow: expected yes, without a size");
+    *growing = text != NULL;
+    *size = *growing ? SIZE_GROWING : SIZE_DEFAULT;
+    return rbk_url_size(url, "size", size, error);
+}
+
+enum redbucket_status rbk_memory_open(const struct rbk_url *url, struct redbucket_store **store,
+                                      struct redbucket_error *error)
+{
+    size_t size = 0;
+    bool growing = false;
+    enum redbucket_status status = configure(url, &size, &growing, error);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    struct memory *memory = calloc(1, sizeof *memory);
+
+    if (memory == NULL)
+        return rbk_fail_system(error, ENOMEM, "memory: store");
+    memory->embedded.store.ops = &memory_ops;
+    memory->embedded.lock = lock;
+    memory->embedded.unlock = unlock;
+    memory->size = size;
+    status = make(memory, growing, error);
+    if (status != REDBUCKET_OK) {
+        close_memory(&memory->embedded.store);
+        return status;
+    }
+    *store = &memory->embedded.store;
+    return REDBUCKET_OK;
+}

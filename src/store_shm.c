@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shm: store: a table in memory that processes of this machine share.
+ *
+ * Each shard has a robust mutex: when its holder dies, the next one is told, and undoes what had
+ * been begun. When its holder is stopped instead, waiting ends at the deadline with an error.
+ */
+#include "embedded.h"
+#include "shm_file.h"
+#include "url.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMEOUT_DEFAULT 1.0 /* seconds */
+#define NAME_MAX_LEN    200
+
+struct shm {
+    struct rbk_embedded embedded;
+    struct rbk_shm_file file;
+    double timeout;
+};
+
+static struct shm *shm_of(struct rbk_embedded *embedded)
+{
+    return (struct shm *)embedded;
+}
+
+static void start(struct rbk_deadline *deadline, double seconds)
+{
+    double whole = floor(seconds);
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &deadline->at);
+    deadline->at.tv_sec += (time_t)whole;
+    deadline->at.tv_nsec += (long)((seconds - whole) * 1e9);
+    if (deadline->at.tv_nsec >= 1000000000) {
+        deadline->at.tv_nsec -= 1000000000;
+        deadline->at.tv_sec++;
+    }
+    deadline->set = true;
+}
+
+#ifdef HAVE_CLOCKLOCK
+static int lock_until(pthread_mutex_t *mutex, const struct timespec *until)
+{
+    return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, until);
+}
+#else
+/* Without pthread_mutex_clocklock, waits go by the clock that can be set: so only in short pieces,
+ * each checked against the one that can't. */
+static int lock_until(pthread_mutex_t *mutex, const struct timespec *until)
+{
+    for (;;) {
+        struct timespec now, piece;
+        int number;
+
+        (void)clock_gettime(CLOCK_REALTIME, &piece);
+        piece.tv_nsec += 5000000;
+        if (piece.tv_nsec >= 1000000000) {
+            piece.tv_nsec -= 1000000000;
+            piece.tv_sec++;
+        }
+        number = pthread_mutex_timedlock(mutex, &piece);
+        if (number != ETIMEDOUT)
+            return number;
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec > until->tv_sec ||
+            (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec))
+            return ETIMEDOUT;
+    }
+}
+#endif
+
+static enum redbucket_status lock(struct rbk_embedded *embedded, unsigned shard,
+                                  struct rbk_deadline *deadline)
+{
+    pthread_mutex_t *mutex = &shm_of(embedded)->file.header->locks[shard].mutex;
+    int number = pthread_mutex_trylock(mutex);
+
+    if (number == EBUSY) {
+        if (!deadline->set)
+            start(deadline, shm_of(embedded)->timeout);
+        number = lock_until(mutex, &deadline->at);
+    }
+    /* The journal, not the mutex, tells whether there is anything to undo. */
+    if (number == EOWNERDEAD)
+        number = pthread_mutex_consistent(mutex);
+    if (number == 0)
+        return REDBUCKET_OK;
+    return number == ETIMEDOUT ? REDBUCKET_ERROR_TIMEOUT : REDBUCKET_ERROR_SYSTEM;
+}
+
+static void unlock(struct rbk_embedded *embedded, unsigned shard)
+{
+    (void)pthread_mutex_unlock(&shm_of(embedded)->file.header->locks[shard].mutex);
+}
+
+static void close_shm(struct redbucket_store *store)
+{
+    struct shm *shm = (struct shm *)store;
+
+    rbk_shm_file_close(&shm->file);
+    free(shm);
+}
+
+static enum redbucket_status statistics(struct redbucket_store *store,
+                                        struct redbucket_statistics *out)
+{
+    enum redbucket_status status = rbk_embedded_statistics(store, out);
+
+    out->bytes = ((struct shm *)store)->file.size;
+    return status;
+}
+
+static const struct rbk_store_ops shm_ops = {
+    .decide = rbk_embedded_decide,
+    .read = rbk_embedded_read,
+    .statistics = statistics,
+    .key_max = rbk_embedded_key_max,
+    .close = close_shm,
+    .own_clock_only = false,
+};
+
+/* A name is one file name in the directory of shared memory. */
+static enum redbucket_status check_name(const char *name, struct redbucket_error *error)
+{
+    if (name[0] == '\0')
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: expected shm:NAME");
+    if (strlen(name) > NAME_MAX_LEN)
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: shm: name longer than %d bytes",
+                        NAME_MAX_LEN);
+    if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                        "store URL: shm: expected a name without /, not \"%s\"", name);
+    return REDBUCKET_OK;
+}
+
+static enum redbucket_status configure(const struct rbk_url *url, struct rbk_shm_wanted *wanted,
+                                       struct redbucket_error *error)
+{
+    enum redbucket_status status = rbk_url_known(url, "size mode timeout", error);
+
+    wanted->name = url->body;
+    wanted->timeout = TIMEOUT_DEFAULT;
+    if (status == REDBUCKET_OK)
+        status = check_name(url->body, error);
+    if (status == REDBUCKET_OK)
+        status = rbk_url_size(url, "size", &wanted->size, error);
+    if (status == REDBUCKET_OK && rbk_url_get(url, "size") != NULL && wanted->size == 0)
+        status = rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: size: expected 32k to 256g");
+    if (status == REDBUCKET_OK)
+        status = rbk_url_mode(url, "mode", &wanted->mode, error);
+    if (status == REDBUCKET_OK)
+        status = rbk_url_duration(url, "timeout", &wanted->timeout, error);
+    return status;
+}
+
+enum redbucket_status rbk_shm_open(const struct rbk_url *url, struct redbucket_store **store,
+                                   struct redbucket_error *error)
+{
+    struct rbk_shm_wanted wanted = {0};
+    enum redbucket_status status = configure(url, &wanted, error);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    struct shm *shm = calloc(1, sizeof *shm);
+
+    if (shm == NULL)
+        return rbk_fail_system(error, ENOMEM, "shm: store");
+    shm->embedded.store.ops = &shm_ops;
+    shm->embedded.lock = lock;
+    shm->embedded.unlock = unlock;
+    shm->timeout = wanted.timeout;
+    status = rbk_shm_file_open(&wanted, &shm->file, error);
+    if (status == REDBUCKET_OK &&
+        !rbk_table_attach(&shm->embedded.table, shm->file.table, shm->file.table_size))
+        status = rbk_fail(error, REDBUCKET_ERROR_FOREIGN, -1,
+                          "shm:%s: was made by another version of this library, or is damaged",
+                          wanted.name);
+    if (status != REDBUCKET_OK) {
+        close_shm(&shm->embedded.store);
+        return status;
+    }
+    *store = &shm->embedded.store;
+    return REDBUCKET_OK;
+}
