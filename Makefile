@@ -49,7 +49,7 @@ compile: configure
 	@ninja -C $(BUILD)
 
 configure:
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix='$(PREFIX)'
+	@scripts/configure $(BUILD) '$(PREFIX)'
 
 .PHONY: all demo check install bench sanitize fuzz lint clean help compile configure
 .NOTPARALLEL:

@@ -145,8 +145,8 @@ class Installed(unittest.TestCase):
 
     def test_nothing_else_is_there(self):
         known = re.compile(
-            r"/(bin/redbucket|include/redbucket/redbucket\.h|lib/.*libredbucket\.(a|so[.0-9]*)"
-            r"|lib/.*pkgconfig/redbucket\.pc|share/(man|doc|bash-completion|zsh|fish)/.*)$"
+            r"/(bin/redbucket|include/redbucket/redbucket\.h|lib\w*/.*libredbucket\.(a|so[.0-9]*)"
+            r"|lib\w*/.*pkgconfig/redbucket\.pc|share/(man|doc|bash-completion|zsh|fish)/.*)$"
         )
         self.assertEqual([], sorted(path for path in self.files.values() if not known.search(path)))
 
