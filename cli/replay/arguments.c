@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading the options of `replay`. Every mistake is found here and ends with one message that says
+ * what was expected, except that for --format auto the first line has a say.
+ */
+#include "arguments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REORDER_DEFAULT_S 300
+
+enum {
+    OPTION_FORMAT = CLI_OPTION_OWN,
+    OPTION_KEY,
+    OPTION_OUTPUT,
+    OPTION_REORDER,
+};
+
+const struct option rbk_replay_options[] = {
+    {"format", required_argument, NULL, OPTION_FORMAT},
+    {"key", required_argument, NULL, OPTION_KEY},
+    {"output", required_argument, NULL, OPTION_OUTPUT},
+    {"reorder", required_argument, NULL, OPTION_REORDER},
+    {NULL, 0, NULL, 0},
+};
+
+static int format_parse(const char *text, enum rbk_replay_format *format)
+{
+    static const char *const names[] = {
+        [RBK_FORMAT_AUTO] = "auto",
+        [RBK_FORMAT_COMBINED] = "combined",
+        [RBK_FORMAT_COMMON] = "common",
+        [RBK_FORMAT_JSONL] = "jsonl",
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i], text) == 0) {
+            *format = (enum rbk_replay_format)i;
+            return CLI_DONE;
+        }
+    }
+    return rbk_cli_fail(CLI_USAGE, "replay",
+                        "--format %s: expected auto, combined, common or jsonl", text);
+}
+
+static int output_parse(const char *text, bool *answers)
+{
+    if (strcmp(text, "summary") != 0 && strcmp(text, "jsonl") != 0)
+        return rbk_cli_fail(CLI_USAGE, "replay", "--output %s: expected summary or jsonl", text);
+    *answers = strcmp(text, "jsonl") == 0;
+    return CLI_DONE;
+}
+
+static int option_take(struct rbk_replay_arguments *arguments, int option)
+{
+    switch (option) {
+    case OPTION_FORMAT:
+        return format_parse(optarg, &arguments->format);
+    case OPTION_OUTPUT:
+        return output_parse(optarg, &arguments->answers);
+    case OPTION_REORDER:
+        return rbk_cli_duration_option("--reorder", optarg, &arguments->reorder_s);
+    default:
+        arguments->keys[arguments->keys_len++] = optarg;
+        return CLI_DONE;
+    }
+}
+
+/* -s may name no other store, and must be right even though a replay makes its own. */
+static int store_check(const struct cli_context *context)
+{
+    struct redbucket_error error;
+    struct redbucket_store *store;
+
+    if (!context->store_option)
+        return CLI_DONE;
+    if (strncmp(context->store_option, "memory:", 7) != 0)
+        return rbk_cli_fail(CLI_USAGE, "replay",
+                            "-s %s: a replay decides in memory of its own; expected memory: or no "
+                            "-s at all",
+                            context->store_option);
+    if (redbucket_store_open(context->store_option, &store, &error) != REDBUCKET_OK)
+        return rbk_cli_fail_error("-s", &error);
+    redbucket_store_close(store);
+    return CLI_DONE;
+}
+
+/* LIMIT=TEMPLATE */
+static int key_parse(const struct cli_context *context, struct rbk_replay_arguments *arguments,
+                     const char *text)
+{
+    const char *equals = strchr(text, '=');
+    struct redbucket_error error = {0};
+    size_t limit;
+
+    if (!equals)
+        return rbk_cli_fail(CLI_USAGE, "replay",
+                            "--key %s: expected LIMIT=KEY, such as ip=$remote_addr", text);
+    limit = rbk_cli_find_limit(context, text, (size_t)(equals - text));
+    if (limit == SIZE_MAX)
+        return rbk_cli_fail(CLI_USAGE, "replay", "--key %s: there is no limit \"%.*s\"", text,
+                            (int)(equals - text), text);
+    if (arguments->templates[limit])
+        return rbk_cli_fail(CLI_USAGE, "replay", "--key %s: this limit has a --key already", text);
+    switch (rbk_key_template_parse(equals + 1, &arguments->templates[limit], &error)) {
+    case REDBUCKET_OK:
+        return CLI_DONE;
+    case REDBUCKET_ERROR_MEMORY:
+        return rbk_cli_fail(CLI_STORE, "replay", "out of memory");
+    default:
+        return rbk_cli_fail(CLI_USAGE, "replay", "--key %s: at \"%s\": %s", text,
+                            equals + 1 + (error.position > 0 ? error.position : 0), error.message);
+    }
+}
+
+static int keys_parse(const struct cli_context *context, struct rbk_replay_arguments *arguments)
+{
+    int exit_status = CLI_DONE;
+
+    arguments->templates = calloc(context->limits_len, sizeof(struct rbk_key_template *));
+    if (!arguments->templates)
+        return rbk_cli_fail(CLI_STORE, "replay", "out of memory");
+    for (size_t i = 0; exit_status == CLI_DONE && i < arguments->keys_len; i++)
+        exit_status = key_parse(context, arguments, arguments->keys[i]);
+    return exit_status;
+}
+
+static int log_check(const struct cli_context *context,
+                     const struct rbk_replay_arguments *arguments, enum rbk_replay_format format)
+{
+    if (context->limits_len > REDBUCKET_KEYS_MAX)
+        return rbk_cli_fail(CLI_USAGE, "replay", "%zu limits: a line can name at most %d",
+                            context->limits_len, REDBUCKET_KEYS_MAX);
+    for (size_t i = 0; i < context->limits_len; i++) {
+        const struct rbk_key_template *template = arguments->templates[i];
+        const char *name = context->limits[i]->name;
+
+        if (!template)
+            return rbk_cli_fail(CLI_USAGE, "replay",
+                                "limit %s has no key: expected --key '%s=$FIELD', such as "
+                                "--key '%s=$remote_addr'",
+                                name, name, name);
+        if (format == RBK_FORMAT_COMMON && rbk_key_template_uses(template, RBK_LOG_HTTP_USER_AGENT))
+            return rbk_cli_fail(CLI_USAGE, "replay",
+                                "limit %s: the common format has no $http_user_agent", name);
+    }
+    return CLI_DONE;
+}
+
+int rbk_replay_check_format(const struct cli_context *context,
+                            const struct rbk_replay_arguments *arguments,
+                            enum rbk_replay_format format)
+{
+    if (format == RBK_FORMAT_AUTO)
+        return CLI_DONE;
+    if (format != RBK_FORMAT_JSONL)
+        return log_check(context, arguments, format);
+    if (arguments->keys_len > 0)
+        return rbk_cli_fail(CLI_USAGE, "replay",
+                            "--key %s: JSON lines name their keys themselves; --key is for access "
+                            "logs",
+                            arguments->keys[0]);
+    return CLI_DONE;
+}
+
+static int arguments_check(struct cli_context *context, struct rbk_replay_arguments *arguments)
+{
+    int exit_status;
+
+    if (arguments->files_len == 0)
+        return rbk_cli_fail(CLI_USAGE, "replay", "expected FILE..., or - for standard input");
+    exit_status = store_check(context);
+    if (exit_status == CLI_DONE)
+        exit_status = rbk_cli_configure(context);
+    if (exit_status == CLI_DONE)
+        exit_status = rbk_cli_need_limits(context);
+    if (exit_status == CLI_DONE)
+        exit_status = keys_parse(context, arguments);
+    if (exit_status == CLI_DONE)
+        exit_status = rbk_replay_check_format(context, arguments, arguments->format);
+    return exit_status;
+}
+
+int rbk_replay_arguments_parse(struct cli_context *context, int argc, char **argv,
+                               struct rbk_replay_arguments *arguments, bool *stop)
+{
+    int exit_status = CLI_DONE;
+    int option = 0;
+
+    *stop = true;
+    *arguments = (struct rbk_replay_arguments){.reorder_s = REORDER_DEFAULT_S};
+    arguments->keys = calloc((size_t)argc + 1, sizeof(char *));
+    if (!arguments->keys)
+        return rbk_cli_fail(CLI_STORE, "replay", "out of memory");
+    while (exit_status == CLI_DONE) {
+        option = rbk_cli_option(context, argc, argv);
+        if (option == CLI_OPTION_STOP)
+            return context->exit_status;
+        if (option == CLI_OPTION_END)
+            break;
+        exit_status = option_take(arguments, option);
+    }
+    if (exit_status != CLI_DONE)
+        return exit_status;
+    arguments->files = argv + optind;
+    arguments->files_len = (size_t)(argc - optind);
+    exit_status = arguments_check(context, arguments);
+    *stop = exit_status != CLI_DONE;
+    return exit_status;
+}
+
+void rbk_replay_arguments_fini(const struct cli_context *context,
+                               struct rbk_replay_arguments *arguments)
+{
+    for (size_t i = 0; arguments->templates && i < context->limits_len; i++)
+        rbk_key_template_destroy(arguments->templates[i]);
+    free(arguments->templates);
+    free(arguments->keys);
+}

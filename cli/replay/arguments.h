@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `redbucket replay` was asked to do: its options, read and checked as far as that is possible
+ * before the first line.
+ */
+#ifndef RBK_REPLAY_ARGUMENTS_H
+#define RBK_REPLAY_ARGUMENTS_H
+
+#include "../cli.h"
+
+#include "key_template.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum rbk_replay_format {
+    RBK_FORMAT_AUTO,
+    RBK_FORMAT_COMBINED,
+    RBK_FORMAT_COMMON,
+    RBK_FORMAT_JSONL,
+};
+
+/*
+ *   format     of the input
+ *   answers    --output jsonl: a line for each step, rather than a summary
+ *   reorder_s  the window
+ *   templates  one for each limit of the context, NULL where no --key was given
+ *   keys       the texts of --key; keys_len of them
+ *   files      the arguments, "-" for standard input
+ */
+struct rbk_replay_arguments {
+    enum rbk_replay_format format;
+    bool answers;
+    double reorder_s;
+    struct rbk_key_template **templates;
+    const char **keys;
+    size_t keys_len;
+    char **files;
+    size_t files_len;
+};
+
+/* The command's own options, for struct cli_command. */
+extern const struct option rbk_replay_options[];
+
+/* Reads the options, has the context configured, and checks everything. Returns an exit status;
+ * when *stop comes back true, the command ends with it. Free with rbk_replay_arguments_fini in any
+ * case. */
+int rbk_replay_arguments_parse(struct cli_context *context, int argc, char **argv,
+                               struct rbk_replay_arguments *arguments, bool *stop);
+
+void rbk_replay_arguments_fini(const struct cli_context *context,
+                               struct rbk_replay_arguments *arguments);
+
+/* CLI_USAGE, with a message, when these limits and keys don't go with that format: for FORMAT_AUTO
+ * to be called once it is known what the input is. */
+int rbk_replay_check_format(const struct cli_context *context,
+                            const struct rbk_replay_arguments *arguments,
+                            enum rbk_replay_format format);
+
+#endif

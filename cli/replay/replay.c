@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redbucket replay: what these limits would have done to recorded traffic, in the traffic's own
+ * time.
+ *
+ * It never touches a store of anybody's: a replay decides in memory of its own, which grows with
+ * the keys that are live, so that trying limits out on real traffic is always safe.
+ */
+#include "../cli.h"
+#include "../commands.h"
+
+#include "arguments.h"
+#include "engine.h"
+#include "faults.h"
+#include "reader.h"
+
+static const char help[] =
+    "Reads access logs, or steps as JSON lines, and decides each request at the time\n"
+    "at which it was made, in memory of its own: no store is touched, whatever\n"
+    "$REDBUCKET_STORE or the configuration file say.\n"
+    "\n"
+    "    redbucket -l ip:2/s,burst=10 replay --key 'ip=$remote_addr' access.log\n"
+    "    zcat -f access.log.2.gz access.log.1 | redbucket -l ip:2 replay \\\n"
+    "        --key 'ip=$remote_addr/64' -\n"
+    "\n"
+    "FILE is a log, what gzip made of one, or - for standard input. Give several in\n"
+    "order of time, the oldest first.\n"
+    "\n"
+    "  --key LIMIT=KEY    what a log's line counts by under this limit; each limit\n"
+    "                     needs one. KEY is a text with fields in it:\n"
+    "                       $remote_addr      the client's address\n"
+    "                       $remote_addr/64   the same, but only so many bits of an\n"
+    "                                         IPv6 address, for one host has many\n"
+    "                       $remote_user      the name it logged in with\n"
+    "                       $request_method   GET, POST, ...\n"
+    "                       $uri              the path, without ?query\n"
+    "                       $status           200, 404, ...\n"
+    "                       $http_user_agent  combined format only\n"
+    "                       $$                a dollar\n"
+    "                     Other text is kept: 'page=$request_method $uri'. A line in\n"
+    "                     which a field is - or empty isn't counted under the limit.\n"
+    "                     Fields are taken as the log has them, escapes and all.\n"
+    "  --format FORMAT    auto (the default), combined, common or jsonl\n"
+    "  --reorder SECONDS  servers log a request when it ends, so lines come out of\n"
+    "                     order: they are put in order of time within this window\n"
+    "                     (300 when not given) and at most a million lines. A line\n"
+    "                     later than that is decided where it stands, and counted.\n"
+    "  --output OUTPUT    summary (the default): totals, the keys hit hardest under\n"
+    "                     each limit, and when. With --json as one object.\n"
+    "                     jsonl: the answer to each line, in the order read\n"
+    "\n"
+    "A line that can't be read, or is longer than 64 KiB, is counted and passed over;\n"
+    "the first one is shown.\n"
+    "\n"
+    "JSON lines (--format jsonl) are applied in the order given, each at its own time:\n"
+    "\n"
+    "    {\"t\":1431857103.5,\"op\":\"request\",\"keys\":{\"ip\":\"192.0.2.7\"},\"cost\":1}\n"
+    "\n"
+    "\"op\" is request (when left out), peek, refund, charge or reset; \"cost\" is 1 when\n"
+    "left out; other members are passed over.\n"
+    "\n"
+    "--output jsonl gives for each step \"accepted\", \"delay\" (when accepted),\n"
+    "\"remaining\", \"retry_after\" (when rejected; null is never), and \"state\": limit ->\n"
+    "[timestamp, value] or null after the step. For refund, charge and reset, only\n"
+    "\"state\"; for a line that can't be read, nothing.\n"
+    "\n"
+    "--json gives the summary as \"lines\", \"accepted\", \"delayed\" (of the accepted),\n"
+    "\"rejected\", \"others\" (peek, refund, charge, reset), \"late\", \"unreadable\",\n"
+    "\"first_unreadable\" (\"file\", \"line\", \"reason\", \"text\"; absent when there is none),\n"
+    "\"first\" and \"last\" (times), \"limits\": limit -> \"requests\", \"delayed\", "
+    "\"rejected\",\n"
+    "\"keys\" (delayed or rejected; at least so many when \"exact\" is false), \"exact\",\n"
+    "\"hardest\": [{\"key\", \"rejected\", \"delayed\", \"missed\" (at most so many more)}], and\n"
+    "\"when\": \"width\" (seconds), \"rows\": [{\"t\", \"accepted\", \"delayed\", \"rejected\"}].\n"
+    "\n"
+    "Exit status: 0 done, whatever the limits did; 2 wrong options; 3 a file can't be\n"
+    "read, after what could be read was shown.\n";
+
+/* The lines that can't be read, for whoever doesn't look at the totals. */
+static void faults_report(const struct rbk_faults *faults)
+{
+    const unsigned long long others = (unsigned long long)faults->count - 1;
+    char more[64] = "";
+
+    if (faults->count == 0)
+        return;
+    if (others > 0)
+        snprintf(more, sizeof(more), "; and %llu more line%s can't be read", others,
+                 others == 1 ? "" : "s");
+    rbk_cli_fail(CLI_DONE, rbk_faults_file(faults), "line %llu can't be read: %s%s%s%s%s",
+                 (unsigned long long)faults->first.line, faults->reason,
+                 faults->text[0] ? ": \"" : "", faults->text, faults->text[0] ? "\"" : "", more);
+}
+
+static void show(const struct cli_context *context, const struct rbk_replay_arguments *arguments,
+                 struct rbk_summary *summary, const struct rbk_faults *faults)
+{
+    if (!arguments->answers && context->json)
+        rbk_summary_print_json(summary, faults, stdout);
+    else if (!arguments->answers)
+        rbk_summary_print_text(summary, faults, stdout);
+    else if (summary->late > 0)
+        rbk_cli_fail(CLI_DONE, "replay",
+                     "%llu line%s came later than --reorder allows, decided where %s",
+                     (unsigned long long)summary->late, summary->late == 1 ? "" : "s",
+                     summary->late == 1 ? "it stood" : "they stood");
+    faults_report(faults);
+}
+
+static int replay(const struct cli_context *context, const struct rbk_replay_arguments *arguments)
+{
+    const struct rbk_engine_setup setup = {
+        .limits = context->limits,
+        .limits_len = context->limits_len,
+        .reorder_s = arguments->reorder_s,
+        .answers = arguments->answers ? stdout : NULL,
+    };
+    struct rbk_faults faults = {.files = arguments->files};
+    struct redbucket_error error = {0};
+    struct rbk_engine *engine;
+    int exit_status;
+
+    if (rbk_engine_create(&setup, &faults, &engine, &error) != REDBUCKET_OK)
+        return rbk_cli_fail_error("replay", &error);
+    exit_status = rbk_replay_read(context, arguments, engine, &faults);
+    if (exit_status != CLI_USAGE) {
+        if (rbk_engine_finish(engine) != REDBUCKET_OK)
+            exit_status = rbk_cli_fail(CLI_STORE, "replay", "out of memory");
+        show(context, arguments, rbk_engine_summary(engine), &faults);
+    }
+    rbk_engine_destroy(engine);
+    return exit_status;
+}
+
+static int run(struct cli_context *context, int argc, char **argv)
+{
+    struct rbk_replay_arguments arguments;
+    bool stop;
+    int exit_status = rbk_replay_arguments_parse(context, argc, argv, &arguments, &stop);
+
+    if (!stop)
+        exit_status = replay(context, &arguments);
+    rbk_replay_arguments_fini(context, &arguments);
+    return exit_status;
+}
+
+const struct cli_command rbk_cli_replay = {
+    .name = "replay",
+    .arguments = "[--key LIMIT=KEY]... FILE...",
+    .summary = "what these limits would have done to recorded traffic",
+    .help = help,
+    .options = rbk_replay_options,
+    .run = run,
+};
