@@ -109,8 +109,9 @@ double rbk_retry_after(const struct rbk_limit *limit, const struct rbk_state *st
 
 int64_t rbk_remaining(const struct rbk_limit *limit, double level)
 {
-    double spare = floor(limit->burst + 1 - level + slack(limit));
+    double spare = limit->burst + 1 - level + slack(limit);
 
+    /* Above 0, converting is rounding down. */
     return spare > 0 ? (int64_t)smaller(spare, 9e18) : 0;
 }
 

@@ -5,15 +5,13 @@
 #include "model/decide.h"
 
 #include <float.h>
-#include <math.h>
 
-/* Judges one claim; its level before the decision is kept in *level. */
-static bool judge(const struct rbk_ask *ask, struct rbk_claim *claim, double *level)
+static bool judge(const struct rbk_ask *ask, struct rbk_claim *claim)
 {
     struct rbk_judgement judgement;
 
     rbk_judge(&claim->limit, &claim->state, ask->cost, ask->now, &judgement);
-    *level = judgement.level;
+    claim->level = judgement.level;
     claim->change = RBK_KEEP;
     claim->verdict.accepted = judgement.accepted;
     claim->verdict.delay = judgement.delay;
@@ -36,19 +34,14 @@ static bool request(const struct rbk_ask *ask, struct rbk_claim *claims, size_t 
 {
     bool accepted = true;
 
+    for (size_t i = 0; i < claims_len; i++)
+        accepted = judge(ask, &claims[i]) && accepted;
     for (size_t i = 0; i < claims_len; i++) {
-        double level;
-
-        accepted = judge(ask, &claims[i], &level) && accepted;
-        tell_level(&claims[i], level);
-    }
-    for (size_t i = 0; accepted && i < claims_len; i++) {
         struct rbk_claim *claim = &claims[i];
-        double level = rbk_level(&claim->limit, &claim->state, ask->now);
 
-        tell_level(claim, level + ask->cost);
-        if (ask->operation == RBK_REQUEST) {
-            claim->state = rbk_take(&claim->state, level, ask->cost, ask->now);
+        tell_level(claim, accepted ? claim->level + ask->cost : claim->level);
+        if (accepted && ask->operation == RBK_REQUEST) {
+            claim->state = rbk_take(&claim->state, claim->level, ask->cost, ask->now);
             claim->change = RBK_WRITE;
         }
     }
@@ -112,10 +105,15 @@ void rbk_decide(const struct rbk_ask *ask, struct rbk_claim *claims, size_t clai
 
 uint64_t rbk_microseconds(double seconds)
 {
-    double microseconds = ceil(seconds * 1e6);
+    double exact = seconds * 1e6;
 
-    if (isinf(seconds))
+    if (seconds > DBL_MAX)
         return UINT64_MAX;
     /* 2^64 - 2048 is the largest double below 2^64. */
-    return microseconds < 18446744073709549568.0 ? (uint64_t)microseconds : UINT64_MAX - 1;
+    if (!(exact < 18446744073709549568.0))
+        return UINT64_MAX - 1;
+
+    uint64_t whole = (uint64_t)exact;
+
+    return (double)whole < exact ? whole + 1 : whole;
 }

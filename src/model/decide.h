@@ -40,10 +40,11 @@ struct rbk_verdict {
 };
 
 /* One key under one limit. In: limit, and the state as stored, which is readable. Out: the state to
- * store, what to do, and the verdict. */
+ * store, what to do, the level before the decision, and the verdict. */
 struct rbk_claim {
     struct rbk_limit limit;
     struct rbk_state state;
+    double level;
     enum rbk_change change;
     struct rbk_verdict verdict;
 };

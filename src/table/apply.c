@@ -11,30 +11,37 @@
 
 #include <string.h>
 
+/* The page's slot with this zone and key, or RBK_NO_SLOT. */
+static uint32_t find_in_page(const struct rbk_table *table, uint32_t page,
+                             const struct rbk_place *place)
+{
+    const unsigned char *tags = table->pages[page].tag;
+    const unsigned char *end = tags + RBK_PAGE_SLOTS;
+    const unsigned char *tag = tags;
+
+    while ((tag = memchr(tag, place->tag, (size_t)(end - tag))) != NULL) {
+        uint32_t slot = page * RBK_PAGE_SLOTS + (uint32_t)(tag - tags);
+
+        if (rbk_slot_is(table, slot, place))
+            return slot;
+        tag++;
+    }
+    return RBK_NO_SLOT;
+}
+
 void rbk_table_find(const struct rbk_table *table, struct rbk_touch *touch, struct rbk_state *state)
 {
-    touch->slot = RBK_NO_SLOT;
+    uint32_t slot = find_in_page(table, touch->place.page[0], &touch->place);
+
+    if (slot == RBK_NO_SLOT)
+        slot = find_in_page(table, touch->place.page[1], &touch->place);
+    touch->slot = slot;
     touch->fresh = false;
     *state = (struct rbk_state){.exists = false};
-    for (int i = 0; i < 2 && touch->slot == RBK_NO_SLOT; i++) {
-        uint32_t page = touch->place.page[i];
-        const unsigned char *tags = table->pages[page].tag;
-        const unsigned char *end = tags + RBK_PAGE_SLOTS;
-        const unsigned char *tag = tags;
-
-        while ((tag = memchr(tag, touch->place.tag, (size_t)(end - tag))) != NULL) {
-            uint32_t slot = page * RBK_PAGE_SLOTS + (uint32_t)(tag - tags);
-
-            if (rbk_slot_is(table, slot, &touch->place)) {
-                const struct rbk_bucket *bucket = rbk_bucket_of(table, slot);
-
-                touch->slot = slot;
-                *state = (struct rbk_state){true, bucket->timestamp, bucket->value};
-                break;
-            }
-            tag++;
-        }
-    }
+    if (slot == RBK_NO_SLOT)
+        return;
+    touch->bucket = rbk_bucket_of(table, slot);
+    *state = (struct rbk_state){true, touch->bucket->timestamp, touch->bucket->value};
 }
 
 /* Promises a slot to each new bucket. On failure every promise is taken back. */
@@ -51,6 +58,7 @@ static bool promise_slots(struct rbk_room *room, struct rbk_touch *touches,
             return false;
         }
         touches[i].fresh = true;
+        touches[i].bucket = rbk_bucket_of(room->table, touches[i].slot);
     }
     return true;
 }
@@ -95,25 +103,20 @@ static void remember_limit(struct rbk_bucket *bucket, const struct rbk_limit *li
         bucket->depth = depth;
 }
 
-static void save(struct rbk_table *table, uint32_t slot)
+static void save(struct rbk_table *table, const struct rbk_touch *touch)
 {
-    const struct rbk_bucket *bucket = rbk_bucket_of(table, slot);
-
     (void)rbk_journal_add(
-        table, slot,
-        (struct rbk_journal_entry){slot, RBK_JOURNAL_STATE,
-                                   .was.state = {bucket->timestamp, bucket->value}});
+        table, touch->place.shard,
+        (struct rbk_journal_entry){touch->slot, RBK_JOURNAL_STATE,
+                                   .was.state = {touch->bucket->timestamp, touch->bucket->value}});
 }
 
-static void update(struct rbk_table *table, uint32_t slot, const struct rbk_claim *claim,
-                   double now)
+static void update(const struct rbk_touch *touch, const struct rbk_claim *claim, double now)
 {
-    struct rbk_bucket *bucket = rbk_bucket_of(table, slot);
-
-    remember_limit(bucket, &claim->limit, now);
-    bucket->timestamp = claim->state.timestamp;
+    remember_limit(touch->bucket, &claim->limit, now);
+    touch->bucket->timestamp = claim->state.timestamp;
     rbk_order();
-    bucket->value = claim->state.value;
+    touch->bucket->value = claim->state.value;
 }
 
 static bool insert(struct rbk_room *room, const struct rbk_touch *touch,
@@ -121,7 +124,7 @@ static bool insert(struct rbk_room *room, const struct rbk_touch *touch,
 {
     struct rbk_table *table = room->table;
     uint32_t slot = touch->slot;
-    struct rbk_bucket *bucket = rbk_bucket_of(table, slot);
+    struct rbk_bucket *bucket = touch->bucket;
     uint32_t chain = RBK_NO_SLOT;
 
     if (*rbk_tag_of(table, slot) != RBK_TAG_FREE)
@@ -129,7 +132,7 @@ static bool insert(struct rbk_room *room, const struct rbk_touch *touch,
     room->place = &touch->place;
     if (links_wanted(touch) > 0) {
         struct rbk_journal_entry *entry = rbk_journal_add(
-            table, slot,
+            table, touch->place.shard,
             (struct rbk_journal_entry){slot, RBK_JOURNAL_CHAIN, .was.chain = RBK_NO_SLOT});
 
         if (!rbk_chain_build(table, &touch->place, entry, rbk_room_take_link, room))
@@ -154,9 +157,18 @@ static bool write_claim(struct rbk_room *room, const struct rbk_touch *touch,
     } else if (claim->change == RBK_WRITE) {
         if (touch->fresh)
             return insert(room, touch, claim);
-        update(room->table, touch->slot, claim, room->now);
+        update(touch, claim, room->now);
     }
     return true;
+}
+
+static bool wants_room(const struct rbk_touch *touches, const struct rbk_claim *claims, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (claims[i].change == RBK_WRITE && touches[i].slot == RBK_NO_SLOT)
+            return true;
+    }
+    return false;
 }
 
 bool rbk_table_apply(struct rbk_table *table, struct rbk_touch *touches, struct rbk_claim *claims,
@@ -165,11 +177,12 @@ bool rbk_table_apply(struct rbk_table *table, struct rbk_touch *touches, struct 
     struct rbk_room room = {
         .table = table, .touches = touches, .len = apply->len, .now = apply->now};
 
-    if (!promise_slots(&room, touches, claims, failed) || !promise_links(&room, touches, failed))
+    if (wants_room(touches, claims, apply->len) &&
+        (!promise_slots(&room, touches, claims, failed) || !promise_links(&room, touches, failed)))
         return false;
     for (size_t i = 0; i < apply->len; i++) {
         if (claims[i].change == RBK_WRITE && !touches[i].fresh)
-            save(table, touches[i].slot);
+            save(table, &touches[i]);
     }
     for (size_t i = 0; i < apply->len; i++) {
         if (!write_claim(&room, &touches[i], &claims[i])) {

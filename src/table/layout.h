@@ -3,7 +3,7 @@
  * The table's bytes. Private to src/table; docs/table.md draws them.
  *
  * A header, a row of shards, then pages, each shard owning an equal run of them. A page holds 69
- * slots behind three columns of bytes about them. A slot is a bucket, or a link in the chain that
+ * slots behind a column of tags and one of lengths. A slot is a bucket, or a link in the chain that
  * carries a text too long for its bucket. Chains run through any page of their shard, so that no
  * mixture of long and short texts can fragment it. A bucket whose zone and key have up to 24 bytes
  * together takes 59 bytes in all.
@@ -30,7 +30,7 @@
 #define RBK_TAG_LINK   1u
 #define RBK_TAG_BUCKET 2u
 
-/* In the key_len column: the length is in the slot, and a chain holds the rest of the text. */
+/* As a key_len: the length is in the slot, and a chain holds the rest of the text. */
 #define RBK_KEY_FAR 255u
 
 #define RBK_NO_SLOT UINT32_MAX
@@ -62,10 +62,14 @@ union rbk_slot {
     struct rbk_link link;
 };
 
+struct rbk_lengths {
+    unsigned char zone_len;
+    unsigned char key_len;
+};
+
 struct rbk_page {
     unsigned char tag[RBK_PAGE_SLOTS];
-    unsigned char zone_len[RBK_PAGE_SLOTS];
-    unsigned char key_len[RBK_PAGE_SLOTS];
+    struct rbk_lengths lengths[RBK_PAGE_SLOTS];
     unsigned char spare[25];
     union rbk_slot slot[RBK_PAGE_SLOTS];
 };

@@ -187,21 +187,22 @@ uint32_t rbk_room_take_link(void *data)
 
 /* A journal has an entry for each claim and one to spare, and only this file's forgetting, which
  * takes its entry back, goes beyond the claims. */
-struct rbk_journal_entry *rbk_journal_add(struct rbk_table *table, uint32_t slot,
+struct rbk_journal_entry *rbk_journal_add(struct rbk_table *table, uint32_t shard,
                                           struct rbk_journal_entry entry)
 {
-    struct rbk_shard *shard = &table->shards[rbk_shard_of(table, slot)];
-    struct rbk_journal_entry *place = &shard->journal[shard->journal_len];
+    struct rbk_shard *to = &table->shards[shard];
+    struct rbk_journal_entry *place = &to->journal[to->journal_len];
 
     *place = entry;
     rbk_order();
-    shard->journal_len++;
+    to->journal_len++;
     rbk_order();
     return place;
 }
 
 void rbk_bucket_forget(struct rbk_table *table, uint32_t slot)
 {
+    uint32_t shard = rbk_shard_of(table, slot);
     uint32_t links = rbk_slot_links(table, slot);
     uint32_t chain = rbk_bucket_of(table, slot)->text.far.chain;
 
@@ -214,7 +215,7 @@ void rbk_bucket_forget(struct rbk_table *table, uint32_t slot)
     *rbk_tag_of(table, slot) = RBK_TAG_FREE;
     rbk_order();
     rbk_chain_free(table, chain, links);
-    table->shards[rbk_shard_of(table, slot)].journal_len--;
+    table->shards[shard].journal_len--;
 }
 
 void rbk_bucket_give_up(struct rbk_table *table, uint32_t slot, double now)

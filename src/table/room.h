@@ -41,8 +41,8 @@ void rbk_bucket_forget(struct rbk_table *table, uint32_t slot);
 /* The same for one that makes room: counted unless it has drained. */
 void rbk_bucket_give_up(struct rbk_table *table, uint32_t slot, double now);
 
-/* Enters something to undo into the journal of a slot's shard. */
-struct rbk_journal_entry *rbk_journal_add(struct rbk_table *table, uint32_t slot,
+/* Enters something to undo into a shard's journal. */
+struct rbk_journal_entry *rbk_journal_add(struct rbk_table *table, uint32_t shard,
                                           struct rbk_journal_entry entry);
 
 #endif

@@ -5,8 +5,8 @@
  * Whoever doesn't know the key can't choose texts that collide, so nobody can crowd a page at will.
  * Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012; one compression and three
  * finalization rounds are the variant that hash tables use. Word by word, since that is how the
- * table has its texts; a message of whole words hashes as the reference says for its bytes on a
- * little-endian machine.
+ * table has its texts; on a little-endian machine a message hashes as the reference says for its
+ * bytes.
  */
 #ifndef RBK_TABLE_SIPHASH_H
 #define RBK_TABLE_SIPHASH_H
@@ -57,9 +57,11 @@ static inline void rbk_siphash_word(struct rbk_siphash *hash, uint64_t word)
     hash->bytes += sizeof word;
 }
 
-static inline uint64_t rbk_siphash_end(struct rbk_siphash *hash)
+/* `tail` is the up to seven bytes that make no whole word: a number below 2^56, and how many they
+ * are. */
+static inline uint64_t rbk_siphash_end(struct rbk_siphash *hash, uint64_t tail, unsigned tail_len)
 {
-    rbk_siphash_word(hash, hash->bytes << 56);
+    rbk_siphash_word(hash, (hash->bytes + tail_len) << 56 | tail);
     hash->v[2] ^= 0xff;
     rbk_siphash_round(hash);
     rbk_siphash_round(hash);

@@ -55,7 +55,7 @@ static bool same_text(const struct rbk_place *place, size_t offset, const unsign
 
 bool rbk_slot_far(const struct rbk_table *table, uint32_t slot)
 {
-    return rbk_page_of(table, slot)->key_len[slot % RBK_PAGE_SLOTS] == RBK_KEY_FAR;
+    return rbk_page_of(table, slot)->lengths[slot % RBK_PAGE_SLOTS].key_len == RBK_KEY_FAR;
 }
 
 uint32_t rbk_links_for(size_t len)
@@ -72,7 +72,7 @@ uint32_t rbk_slot_links(const struct rbk_table *table, uint32_t slot)
 
     if (!rbk_slot_far(table, slot) || key_len > RBK_TABLE_KEY_MAX)
         return 0;
-    return rbk_links_for((size_t)page->zone_len[slot % RBK_PAGE_SLOTS] + key_len);
+    return rbk_links_for((size_t)page->lengths[slot % RBK_PAGE_SLOTS].zone_len + key_len);
 }
 
 static bool far_is(const struct rbk_table *table, uint32_t slot, const struct rbk_place *place)
@@ -102,12 +102,12 @@ bool rbk_slot_is(const struct rbk_table *table, uint32_t slot, const struct rbk_
     const struct rbk_page *page = rbk_page_of(table, slot);
     uint32_t index = slot % RBK_PAGE_SLOTS;
 
-    if (page->zone_len[index] != place->zone_len)
+    if (page->lengths[index].zone_len != place->zone_len)
         return false;
-    if (page->key_len[index] == RBK_KEY_FAR)
+    if (page->lengths[index].key_len == RBK_KEY_FAR)
         return far_is(table, slot, place);
     /* Both are filled up with zeros, so whole words compare. */
-    return page->key_len[index] == place->key_len && text_len(place) <= RBK_NEAR_TEXT &&
+    return page->lengths[index].key_len == place->key_len && text_len(place) <= RBK_NEAR_TEXT &&
            memcmp(page->slot[index].bucket.text.near_text, place->text, RBK_NEAR_TEXT) == 0;
 }
 
@@ -137,9 +137,9 @@ bool rbk_slot_text(const struct rbk_table *table, uint32_t slot, unsigned char *
 {
     const struct rbk_page *page = rbk_page_of(table, slot);
     const struct rbk_bucket *bucket = rbk_bucket_of(table, slot);
-    size_t zone_len = page->zone_len[slot % RBK_PAGE_SLOTS];
+    size_t zone_len = page->lengths[slot % RBK_PAGE_SLOTS].zone_len;
     bool far = rbk_slot_far(table, slot);
-    size_t key_len = far ? bucket->text.far.key_len : page->key_len[slot % RBK_PAGE_SLOTS];
+    size_t key_len = far ? bucket->text.far.key_len : page->lengths[slot % RBK_PAGE_SLOTS].key_len;
 
     *key = (struct rbk_key){text, zone_len, text + zone_len, key_len};
     if (far)
@@ -193,8 +193,8 @@ void rbk_bucket_name(struct rbk_table *table, uint32_t slot, const struct rbk_pl
     struct rbk_bucket *bucket = rbk_bucket_of(table, slot);
     bool far = rbk_links_for(text_len(place)) > 0;
 
-    page->zone_len[slot % RBK_PAGE_SLOTS] = (unsigned char)place->zone_len;
-    page->key_len[slot % RBK_PAGE_SLOTS] = (unsigned char)(far ? RBK_KEY_FAR : place->key_len);
+    page->lengths[slot % RBK_PAGE_SLOTS] = (struct rbk_lengths){
+        (unsigned char)place->zone_len, (unsigned char)(far ? RBK_KEY_FAR : place->key_len)};
     if (!far) {
         memcpy(bucket->text.near_text, place->text, RBK_NEAR_TEXT);
         return;

@@ -24,6 +24,7 @@
 struct rbk_table_header;
 struct rbk_shard;
 struct rbk_page;
+struct rbk_bucket;
 
 /* The most claims that are applied together. */
 #define RBK_TABLE_CLAIMS 64u
@@ -90,9 +91,11 @@ struct rbk_place {
 void rbk_table_place(const struct rbk_table *table, const struct rbk_key *key,
                      struct rbk_place *place);
 
-/* Where one claim's bucket lies: rbk_table_find sets `slot`, rbk_table_apply gives a fresh one. */
+/* Where one claim's bucket lies: rbk_table_find sets `slot` and `bucket`, rbk_table_apply gives a
+ * fresh one. */
 struct rbk_touch {
     struct rbk_place place;
+    struct rbk_bucket *bucket;
     uint32_t slot;
     bool fresh;
 };
