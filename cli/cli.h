@@ -46,6 +46,7 @@ struct cli_command;
  *   option_limits   the texts of -l, in the order given
  *   config_path     the configuration file that was read, or NULL when there was none
  *   store_url       the store to use: -s, $REDBUCKET_STORE, the file's, the default
+ *   store_origin    which of these it is: "-s", "$REDBUCKET_STORE", "FILE:LINE", "default store"
  *   limits          every limit; each pointed to, since a named limit must not be copied
  *   exit_status     what rbk_cli_option() wants the command to end with, after CLI_OPTION_STOP
  */
@@ -58,6 +59,7 @@ struct cli_context {
     size_t option_limits_len;
     char *config_path;
     char *store_url;
+    char *store_origin;
     struct redbucket_named_limit **limits;
     size_t limits_len;
     int exit_status;
@@ -134,6 +136,12 @@ int rbk_cli_open(const struct cli_context *context, struct redbucket_store **sto
                  struct redbucket_limiter **limiter);
 
 void rbk_cli_close(struct redbucket_store *store, struct redbucket_limiter *limiter);
+
+/* Enough for rbk_cli_mask_url. */
+#define CLI_URL_SIZE 512
+
+/* A store's URL for people's eyes: passwords are shown as ***, and a long one is cut. */
+const char *rbk_cli_mask_url(const char *url, char out[CLI_URL_SIZE]);
 
 /* ---- Arguments ----------------------------------------------------------------------------- */
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `redbucket check`: shows what is in force, and whether the store is there.
+ *
+ * The configuration is printed before the store is asked, so that it is seen when the store is not
+ * there; as JSON it is one object either way.
+ */
+#include "commands.h"
+#include "describe.h"
+#include "json.h"
+
+#include <inttypes.h>
+
+/* The numbers of a store, in the order in which they are shown. */
+static const struct number {
+    const char *name;
+    size_t offset;
+} numbers[] = {
+    {"accepted", offsetof(struct redbucket_statistics, accepted)},
+    {"delayed", offsetof(struct redbucket_statistics, delayed)},
+    {"rejected", offsetof(struct redbucket_statistics, rejected)},
+    {"evicted", offsetof(struct redbucket_statistics, evicted)},
+    {"full", offsetof(struct redbucket_statistics, full)},
+    {"recovered", offsetof(struct redbucket_statistics, recovered)},
+    {"buckets", offsetof(struct redbucket_statistics, buckets)},
+    {"capacity", offsetof(struct redbucket_statistics, capacity)},
+    {"bytes", offsetof(struct redbucket_statistics, bytes)},
+};
+
+#define NUMBERS_LEN (sizeof(numbers) / sizeof(numbers[0]))
+
+static uint64_t number_of(const struct redbucket_statistics *statistics, size_t index)
+{
+    return *(const uint64_t *)(const void *)((const char *)statistics + numbers[index].offset);
+}
+
+static void print_text(const struct cli_context *context)
+{
+    char text[REDBUCKET_LIMIT_TEXT_SIZE];
+    char words[CLI_DESCRIPTION_SIZE];
+    char url[CLI_URL_SIZE];
+
+    printf("configuration: %s\n", context->config_path != NULL ? context->config_path : "none");
+    printf("store: %s (%s)\n", rbk_cli_mask_url(context->store_url, url), context->store_origin);
+    for (size_t i = 0; i < context->limits_len; i++) {
+        redbucket_limit_format(context->limits[i], text);
+        rbk_describe(&context->limits[i]->limit, words);
+        printf("limit: %s\n       %s\n", text, words);
+    }
+    if (context->limits_len == 0)
+        puts("limit: none");
+}
+
+static void print_statistics_text(const struct redbucket_statistics *statistics)
+{
+    printf("the store is there:");
+    for (size_t i = 0; i < NUMBERS_LEN; i++)
+        printf("%s %s %" PRIu64, i > 0 ? "," : "", numbers[i].name, number_of(statistics, i));
+    putchar('\n');
+}
+
+static void print_limit_json(struct cli_json *json, const struct redbucket_named_limit *named)
+{
+    const struct redbucket_limit *limit = &named->limit;
+    char text[REDBUCKET_LIMIT_TEXT_SIZE];
+    char words[CLI_DESCRIPTION_SIZE];
+
+    redbucket_limit_format(named, text);
+    rbk_describe(limit, words);
+    rbk_json_object(json, named->name);
+    rbk_json_string(json, "text", text);
+    rbk_json_string(json, "allows", words);
+    rbk_json_string(json, "zone", named->zone);
+    rbk_json_real(json, "rate", limit->rate);
+    rbk_json_real(json, "burst", limit->burst);
+    rbk_json_real(json, "delay", limit->delay);
+    rbk_json_real(json, "expiry", limit->expiry);
+    rbk_json_real(json, "lease", limit->lease);
+    rbk_json_real(json, "lease_time", limit->lease_time);
+    rbk_json_object_end(json);
+}
+
+/* `statistics` is NULL when the store isn't there. */
+static void print_json(const struct cli_context *context,
+                       const struct redbucket_statistics *statistics)
+{
+    struct cli_json json = {stdout, false};
+    char url[CLI_URL_SIZE];
+
+    rbk_json_object(&json, NULL);
+    if (context->config_path != NULL)
+        rbk_json_string(&json, "configuration", context->config_path);
+    else
+        rbk_json_null(&json, "configuration");
+    rbk_json_string(&json, "store", rbk_cli_mask_url(context->store_url, url));
+    rbk_json_object(&json, "limits");
+    for (size_t i = 0; i < context->limits_len; i++)
+        print_limit_json(&json, context->limits[i]);
+    rbk_json_object_end(&json);
+    rbk_json_bool(&json, "available", statistics != NULL);
+    if (statistics != NULL) {
+        rbk_json_object(&json, "statistics");
+        for (size_t i = 0; i < NUMBERS_LEN; i++)
+            rbk_json_unsigned(&json, numbers[i].name, number_of(statistics, i));
+        rbk_json_object_end(&json);
+    }
+    rbk_json_object_end(&json);
+    rbk_json_line(&json);
+}
+
+/* Opens the store, makes a limiter with all limits, and reads the statistics. */
+static int ask_store(const struct cli_context *context, struct redbucket_statistics *statistics)
+{
+    struct redbucket_store *store;
+    struct redbucket_limiter *limiter;
+    enum redbucket_status status;
+    int result = rbk_cli_open(context, &store, &limiter);
+
+    if (result != CLI_DONE)
+        return result;
+    statistics->size = sizeof(*statistics);
+    status = redbucket_store_statistics(store, statistics);
+    if (status != REDBUCKET_OK)
+        result =
+            rbk_cli_fail(rbk_cli_exit_of(status), "store", "%s", redbucket_status_text(status));
+    rbk_cli_close(store, limiter);
+    return result;
+}
+
+static int check(const struct cli_context *context)
+{
+    struct redbucket_statistics statistics;
+    int result;
+
+    if (!context->json)
+        print_text(context);
+    result = ask_store(context, &statistics);
+    if (context->json)
+        print_json(context, result == CLI_DONE ? &statistics : NULL);
+    else if (result == CLI_DONE)
+        print_statistics_text(&statistics);
+    return result;
+}
+
+static int run(struct cli_context *context, int argc, char **argv)
+{
+    const int code = rbk_cli_option(context, argc, argv);
+    int result;
+
+    if (code == CLI_OPTION_STOP)
+        return context->exit_status;
+    if (optind < argc)
+        return rbk_cli_fail(CLI_USAGE, "check", "\"%.60s\": expected no argument", argv[optind]);
+    result = rbk_cli_configure(context);
+    return result == CLI_DONE ? check(context) : result;
+}
+
+const struct cli_command rbk_cli_check = {
+    .name = "check",
+    .arguments = "",
+    .summary = "show the configuration, and whether the store is there",
+    .help = "Reads the configuration, prints the store and every limit in full, with what it\n"
+            "allows in words, then opens the store and prints what it has counted since it was\n"
+            "made. A shm: store that isn't there yet is made. Passwords are shown as ***.\n"
+            "\n"
+            "  accepted   requests accepted; `delayed` of them with a wait\n"
+            "  rejected   requests rejected\n"
+            "  evicted    buckets given up before they were empty, because the table was full\n"
+            "  full       requests that failed because the table was full of keys kept out\n"
+            "  recovered  changes undone because a process died in the middle\n"
+            "  buckets    buckets held now, out of `capacity`, in `bytes` of memory\n"
+            "\n"
+            "Exit status: 0 all is well, 2 usage or configuration, 3 store failed.\n"
+            "\n"
+            "Examples:\n"
+            "  redbucket -c redbucket.conf check\n"
+            "  redbucket -l ip:5/s,burst=10 check\n",
+    .run = run,
+};
