@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a decision of the embedded stores costs. Prints "NAME VALUE" lines for bench/report.py: rates
- * in decisions a second, each the best of several rounds, with the stores that are compared taking
- * turns, so that a noisy moment hits both.
+ * What a decision of the embedded stores costs. Prints "NAME VALUE" lines for bench/report.py:
+ * rates in decisions a second, each the best of several rounds, with the stores that are compared
+ * taking turns, so that a noisy moment hits both.
  */
 #include "redbucket/redbucket.h"
 

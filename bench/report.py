@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs the measurements and prints them as ratios, with the machine and the versions.
+
+usage: bench/report.py BUILD PROGRAM
+
+Rates on a shared machine move from run to run; a ratio of two taken in one run moves little. The
+Python package redbucket 0.1.0, the reference for the embedded stores, is installed into an
+environment of its own below BUILD; without a package index its ratio is left out, visibly.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# What to divide, what is asked for, and which side of it is good.
+RATIOS = [
+    ("memory, one hot key : original", "memory_hot", "original_hot", ">=", 10.0),
+    ("memory, one hot key, rejected : original", "memory_rejected", "original_hot", ">=", 10.0),
+    ("memory, a million keys with skew : original", "memory_skewed", "original_hot", ">=", 10.0),
+    ("shm time : memory time, one hot key", "memory_hot", "shm_hot", "<=", 1.3),
+    ("shm time : memory time, a million keys", "memory_skewed", "shm_skewed", "<=", 1.3),
+]
+
+
+def values(command):
+    """The NAME VALUE lines that a command prints, or {} when it can't be run."""
+    try:
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"bench: not measured: {error}", file=sys.stderr)
+        return {}
+    return {name: float(value) for name, value in map(str.split, output.splitlines())}
+
+
+def original_python(build):
+    """An interpreter that has the original package; made once."""
+    folder = os.path.join(build, "bench-original")
+    python = os.path.join(folder, "bin", "python")
+    if not os.path.exists(os.path.join(folder, "ready")):
+        subprocess.run([sys.executable, "-m", "venv", folder], check=False)
+        packages = ["redbucket==0.1.0", "redis<4"]
+        made = subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=False)
+        if made.returncode == 0:
+            open(os.path.join(folder, "ready"), "w", encoding="utf-8").close()
+    return python
+
+
+def machine():
+    model = platform.processor() or platform.machine()
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}"
+
+
+def show_rates(measured):
+    for name, value in measured.items():
+        if not name.startswith(("bytes", "live", "evicted")):
+            print(f"  {name:<20}{value / 1e6:8.3f} M decisions/s{1e9 / value:8.0f} ns")
+
+
+def show_ratios(measured):
+    for text, above, below, side, target in RATIOS:
+        if above not in measured or below not in measured:
+            print(f"  {text:<48}   not measured")
+            continue
+        ratio = measured[above] / measured[below]
+        good = ratio >= target if side == ">=" else ratio <= target
+        print(f"  {text:<48}{ratio:8.2f}   {side} {target:g} {'met' if good else 'MISSED'}")
+
+
+def show_memory(measured):
+    if "bytes_a_key" not in measured:
+        return
+    value = measured["bytes_a_key"]
+    met = value <= 64 and measured["live_keys"] == 1e6 and measured["evicted_keys"] == 0
+    text = "memory, bytes a key for a million live keys"
+    print(f"  {text:<48}{value:8.2f}   <= 64 {'met' if met else 'MISSED'}")
+
+
+def main():
+    build, program = sys.argv[1:3]
+    print(f"machine: {machine()}\nPython {platform.python_version()}\n")
+    measured = values([program])
+    measured.update(values([original_python(build), os.path.join(HERE, "original.py")]))
+    print("rates (best of several rounds)")
+    show_rates(measured)
+    print("\nratios, and what is asked for")
+    show_ratios(measured)
+    show_memory(measured)
+    sys.exit(not measured)
+
+
+if __name__ == "__main__":
+    main()
