@@ -138,7 +138,10 @@ struct rbk_state rbk_charge(const struct rbk_limit *limit, const struct rbk_stat
     return (struct rbk_state){true, stamp(stored, now), smaller(level + cost, RBK_FULL)};
 }
 
-double rbk_give_back_cost(const struct rbk_limit *limit, double cost, double taken_at, double now)
+double rbk_give_back_cost(const struct rbk_limit *limit, const struct rbk_state *stored,
+                          double cost, double taken_at, double now)
 {
-    return larger(cost - larger(now - taken_at, 0.0) * limit->rate, 0.0);
+    double elapsed = larger(stamp(stored, now) - taken_at, 0.0);
+
+    return larger(cost - elapsed * limit->rate, 0.0);
 }

@@ -75,8 +75,10 @@ struct rbk_state rbk_refund(const struct rbk_limit *limit, const struct rbk_stat
 struct rbk_state rbk_charge(const struct rbk_limit *limit, const struct rbk_state *stored,
                             double cost, double now);
 
-/* Gives back a permit of `cost` taken at `taken_at`: max(cost - max(now - taken_at, 0) * rate, 0),
- * that is what can't have drained since. */
-double rbk_give_back_cost(const struct rbk_limit *limit, double cost, double taken_at, double now);
+/* What to give back of a permit of `cost` taken at `taken_at`: only what can't have drained since,
+ * max(cost - max(now - taken_at, 0) * rate, 0). Where the clock has stepped back, `now` is the
+ * bucket's own time, up to which it has drained. */
+double rbk_give_back_cost(const struct rbk_limit *limit, const struct rbk_state *stored,
+                          double cost, double taken_at, double now);
 
 #endif

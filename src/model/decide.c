@@ -63,7 +63,7 @@ static void impose(const struct rbk_ask *ask, struct rbk_claim *claim)
         claim->state.exists = false;
     } else {
         if (ask->operation == RBK_GIVE_BACK)
-            cost = rbk_give_back_cost(&claim->limit, cost, ask->taken_at, ask->now);
+            cost = rbk_give_back_cost(&claim->limit, &claim->state, cost, ask->taken_at, ask->now);
         claim->state = rbk_refund(&claim->limit, &claim->state, cost, ask->now);
     }
     tell_level(claim, rbk_level(&claim->limit, &claim->state, ask->now));
@@ -105,15 +105,17 @@ void rbk_decide(const struct rbk_ask *ask, struct rbk_claim *claims, size_t clai
 
 uint64_t rbk_microseconds(double seconds)
 {
-    double exact = seconds * 1e6;
+    double product = seconds * 1e6;
 
     if (seconds > DBL_MAX)
         return UINT64_MAX;
     /* 2^64 - 2048 is the largest double below 2^64. */
-    if (!(exact < 18446744073709549568.0))
+    if (!(product < 18446744073709549568.0))
         return UINT64_MAX - 1;
 
-    uint64_t whole = (uint64_t)exact;
+    uint64_t whole = (uint64_t)product;
 
-    return (double)whole < exact ? whole + 1 : whole;
+    /* The product is rounded, up or down; what counts is whether so many microseconds, as a double
+     * in seconds, are enough. */
+    return (double)whole / 1e6 < seconds ? whole + 1 : whole;
 }
