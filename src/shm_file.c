@@ -172,7 +172,7 @@ static enum redbucket_status format(const struct opening *opening)
     uint64_t secret[2];
 
     if (!rbk_table_plan(opening->file->table_size, RBK_TABLE_SHARDS_MAX, &plan))
-        return fail(opening, REDBUCKET_ERROR_URL, "size: expected 32k to 256g");
+        return fail(opening, REDBUCKET_ERROR_UNSUPPORTED, "can't be of this size");
     if (!rbk_embedded_secret(secret))
         return fail_system(opening, "getrandom");
     for (unsigned i = 0; i < RBK_TABLE_SHARDS_MAX; i++) {
@@ -196,8 +196,6 @@ static enum redbucket_status fill(const struct opening *opening, int fd)
     unsigned mode = opening->wanted->mode != 0 ? opening->wanted->mode : MODE_DEFAULT;
     int number;
 
-    if (size < sizeof(struct rbk_shm_header) + rbk_table_size_min() || size > (size_t)INT64_MAX)
-        return fail(opening, REDBUCKET_ERROR_URL, "size: expected 32k to 256g");
     do {
         number = posix_fallocate(fd, 0, (off_t)size);
     } while (number == EINTR);

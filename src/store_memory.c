@@ -148,15 +148,11 @@ static enum redbucket_status make_locks(struct memory *memory, struct redbucket_
 static enum redbucket_status make(struct memory *memory, bool growing,
                                   struct redbucket_error *error)
 {
-    struct rbk_table_plan plan;
     uint64_t secret[2];
     enum redbucket_status status = make_locks(memory, error);
 
     if (status != REDBUCKET_OK)
         return status;
-    if (!rbk_table_plan(memory->size, RBK_TABLE_SHARDS_MAX, &plan))
-        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
-                        "store URL: size: expected %zu bytes to 256g", rbk_table_size_min());
     if (!rbk_embedded_secret(secret))
         return rbk_fail_system(error, errno, "memory: store: getrandom");
     memory->bytes = make_table(memory->size, growing ? 1 : RBK_TABLE_SHARDS_MAX, secret,

@@ -148,8 +148,6 @@ static enum redbucket_status configure(const struct rbk_url *url, struct rbk_shm
         status = check_name(url->body, error);
     if (status == REDBUCKET_OK)
         status = rbk_url_size(url, "size", &wanted->size, error);
-    if (status == REDBUCKET_OK && rbk_url_get(url, "size") != NULL && wanted->size == 0)
-        status = rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: size: expected 32k to 256g");
     if (status == REDBUCKET_OK)
         status = rbk_url_mode(url, "mode", &wanted->mode, error);
     if (status == REDBUCKET_OK)

@@ -170,9 +170,14 @@ enum redbucket_status rbk_url_size(const struct rbk_url *url, const char *name, 
 {
     const char *text = rbk_url_get(url, name);
 
-    if (text != NULL && !parse_size(text, value))
+    if (text == NULL)
+        return REDBUCKET_OK;
+    if (!parse_size(text, value))
         return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
                         "store URL: %s: expected a number of bytes, or with k, m or g", name);
+    if (*value < RBK_URL_SIZE_MIN || *value > RBK_URL_SIZE_MAX)
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: %s: expected 32k to 200g",
+                        name);
     return REDBUCKET_OK;
 }
 

@@ -13,6 +13,10 @@
 #define RBK_URL_MAX        4096
 #define RBK_URL_PARAMETERS 32
 
+/* The sizes that a store may have, in bytes. */
+#define RBK_URL_SIZE_MIN ((uint64_t)32 << 10)
+#define RBK_URL_SIZE_MAX ((uint64_t)200 << 30)
+
 struct rbk_url_parameter {
     const char *name;
     const char *value;
@@ -38,7 +42,7 @@ enum redbucket_status rbk_url_known(const struct rbk_url *url, const char *known
 const char *rbk_url_get(const struct rbk_url *url, const char *name);
 
 /*
- * Values of a kind: a number of bytes with an optional k, m or g (of 1024); an access mode in octal
+ * Values of a kind: a number of bytes, from 32k to 200g, with an optional k, m or g (of 1024); an access mode in octal
  * that lets its owner read and write; a duration above 0 of at most an hour, in seconds. Each
  * leaves *value alone when the parameter is absent.
  */

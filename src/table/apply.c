@@ -97,9 +97,11 @@ static void remember_limit(struct rbk_bucket *bucket, const struct rbk_limit *li
 
     if (bucket->rate == limit->rate && bucket->depth == depth)
         return;
-    if (limit->rate < bucket->rate || rbk_bucket_drained(bucket, now))
+    bool drained = rbk_bucket_drained(bucket, now);
+
+    if (drained || limit->rate < bucket->rate)
         bucket->rate = limit->rate;
-    if (depth < bucket->depth || rbk_bucket_drained(bucket, now))
+    if (drained || depth < bucket->depth)
         bucket->depth = depth;
 }
 
