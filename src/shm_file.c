@@ -280,8 +280,9 @@ static enum redbucket_status adopt(const struct opening *opening, int fd, bool *
     if (status != REDBUCKET_OK)
         return status;
     if (!of_this_boot(opening, &header)) {
-        *again = true;
-        return discard(opening, fd, &file);
+        status = discard(opening, fd, &file);
+        *again = status == REDBUCKET_OK;
+        return status;
     }
     if (header.time_namespace != opening->time_namespace)
         return fail(opening, REDBUCKET_ERROR_FOREIGN,
