@@ -210,12 +210,14 @@ void rbk_bucket_forget(struct rbk_table *table, uint32_t slot)
         *rbk_tag_of(table, slot) = RBK_TAG_FREE;
         return;
     }
-    (void)rbk_journal_add(table, slot,
+    (void)rbk_journal_add(table, shard,
                           (struct rbk_journal_entry){slot, RBK_JOURNAL_CHAIN, .was.chain = chain});
     *rbk_tag_of(table, slot) = RBK_TAG_FREE;
     rbk_order();
     rbk_chain_free(table, chain, links);
+    rbk_order();
     table->shards[shard].journal_len--;
+    rbk_order();
 }
 
 void rbk_bucket_give_up(struct rbk_table *table, uint32_t slot, double now)
