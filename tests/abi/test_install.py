@@ -11,13 +11,10 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-import tap  # noqa: E402  (found by the line above)
 
 BUILD = os.environ["BUILD"]
 SOURCE = os.environ["SOURCE"]
@@ -185,7 +182,3 @@ class Installed(unittest.TestCase):
             self.skipTest("no C++ compiler")
         program = self.build([*CXX, "-x", "c++"], "cxx", self.pkg_config("--libs"))
         self.assertEqual("accepted", self.run_with_library(program)[1])
-
-
-if __name__ == "__main__":
-    tap.main()

@@ -11,8 +11,6 @@ import sys
 import unittest
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, TESTS)
-import tap  # noqa: E402  (found by the line above)
 
 
 def load_script(name):
@@ -101,7 +99,3 @@ class Status(unittest.TestCase):
         self.assertEqual((0, 1, 0), counts("", result="TIMEOUT", protocol="exitcode"))
         timeout_and_skip = counts("", returncode=77, result="TIMEOUT", protocol="exitcode")
         self.assertEqual((0, 1, 0), timeout_and_skip)
-
-
-if __name__ == "__main__":
-    tap.main()
