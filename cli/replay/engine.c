@@ -22,6 +22,8 @@ struct rbk_engine {
     struct rbk_summary *summary;
     struct rbk_faults *faults;
     FILE *answers;
+    struct rbk_step_pool pool;
+    struct redbucket_request request;
     struct redbucket_verdict verdicts[REDBUCKET_KEYS_MAX];
 };
 
@@ -89,6 +91,7 @@ void rbk_engine_destroy(struct rbk_engine *engine)
     rbk_summary_destroy(engine->summary);
     redbucket_limiter_destroy(engine->limiter);
     redbucket_store_close(engine->store);
+    rbk_step_pool_fini(&engine->pool);
     free(engine);
 }
 
@@ -101,33 +104,41 @@ static enum redbucket_status states_read(struct rbk_engine *engine, struct rbk_s
     return status;
 }
 
-/* Asks the library. What it refuses becomes a fault of the step's line. */
+/* What the library refuses becomes a fault of the step's line. */
+static void fail(struct rbk_engine *engine, struct rbk_step *step, enum redbucket_status status)
+{
+    struct redbucket_error error = {0};
+
+    if (engine->request.status != REDBUCKET_OK)
+        redbucket_request_error(&engine->request, &error);
+    else
+        snprintf(error.message, sizeof(error.message), "%s", redbucket_status_text(status));
+    step->result = RBK_STEP_FAILED;
+    rbk_faults_add(engine->faults, step->place, error.message, (struct rbk_span){"", 0});
+}
+
 static void ask(struct rbk_engine *engine, struct rbk_step *step)
 {
-    struct redbucket_request request = {
-        .operation = step->operation,
-        .keys = step->keys,
-        .keys_len = step->keys_len,
-        .cost = step->cost,
-        .verdicts = engine->verdicts,
-    };
-    struct redbucket_error error = {0};
-    enum redbucket_status status = redbucket_decide_at(engine->limiter, &request, 1, step->time_s);
+    struct redbucket_request *request = &engine->request;
+    enum redbucket_status status;
 
-    if (status != REDBUCKET_OK)
-        redbucket_request_error(&request, &error);
-    else if ((status = states_read(engine, step)) != REDBUCKET_OK)
-        snprintf(error.message, sizeof(error.message), "%s", redbucket_status_text(status));
+    request->operation = step->operation;
+    request->keys = step->keys;
+    request->keys_len = step->keys_len;
+    request->cost = step->cost;
+    request->verdicts = engine->verdicts;
+    status = redbucket_decide_at(engine->limiter, request, 1, step->time_s);
+    if (status == REDBUCKET_OK)
+        status = states_read(engine, step);
     if (status != REDBUCKET_OK) {
-        step->result = RBK_STEP_FAILED;
-        rbk_faults_add(engine->faults, step->place, error.message, (struct rbk_span){"", 0});
+        fail(engine, step, status);
         return;
     }
     step->result = RBK_STEP_DECIDED;
-    step->accepted = request.response.accepted;
-    step->delay = request.response.delay;
-    step->retry_after = request.response.retry_after;
-    step->remaining = request.response.remaining;
+    step->accepted = request->response.accepted;
+    step->delay = request->response.delay;
+    step->retry_after = request->response.retry_after;
+    step->remaining = request->response.remaining;
 }
 
 /* Shows what is next in the order read, as far as it is decided. */
@@ -137,7 +148,7 @@ static void show(struct rbk_engine *engine)
 
     while ((step = rbk_held_take(engine->held))) {
         rbk_step_print(step, engine->answers);
-        rbk_step_destroy(step);
+        rbk_step_recycle(&engine->pool, step);
     }
 }
 
@@ -150,7 +161,7 @@ static enum redbucket_status decide(struct rbk_engine *engine, struct rbk_step *
         status = rbk_summary_add(engine->summary, step, engine->verdicts);
     if (!engine->answers || step->result == RBK_STEP_FAILED) {
         rbk_held_forget(engine->held, step);
-        rbk_step_destroy(step);
+        rbk_step_recycle(&engine->pool, step);
     }
     if (engine->answers)
         show(engine);
@@ -177,7 +188,7 @@ enum redbucket_status rbk_engine_put(struct rbk_engine *engine, struct rbk_step 
     enum redbucket_status status = rbk_held_add(engine->held, step);
 
     if (status != REDBUCKET_OK) {
-        rbk_step_destroy(step);
+        rbk_step_recycle(&engine->pool, step);
         return status;
     }
     if (late || at_once) {
@@ -187,7 +198,7 @@ enum redbucket_status rbk_engine_put(struct rbk_engine *engine, struct rbk_step 
         status = rbk_reorder_put(engine->reorder, step);
         if (status != REDBUCKET_OK) {
             rbk_held_forget(engine->held, step);
-            rbk_step_destroy(step);
+            rbk_step_recycle(&engine->pool, step);
         }
     }
     return status == REDBUCKET_OK ? decide_due(engine) : status;
@@ -206,4 +217,9 @@ enum redbucket_status rbk_engine_finish(struct rbk_engine *engine)
 struct rbk_summary *rbk_engine_summary(struct rbk_engine *engine)
 {
     return engine->summary;
+}
+
+struct rbk_step_pool *rbk_engine_pool(struct rbk_engine *engine)
+{
+    return &engine->pool;
 }

@@ -47,6 +47,9 @@ REDBUCKET_MUST_CHECK enum redbucket_status rbk_engine_create(const struct rbk_en
 /* NULL does nothing. */
 void rbk_engine_destroy(struct rbk_engine *engine);
 
+/* Where steps come from and go back to. */
+struct rbk_step_pool *rbk_engine_pool(struct rbk_engine *engine);
+
 /* Takes a step over. `at_once`: it isn't put in order. ERROR_MEMORY alone stops a replay; a step
  * that the library refuses is a fault of its line. */
 REDBUCKET_MUST_CHECK enum redbucket_status rbk_engine_put(struct rbk_engine *engine,

@@ -5,6 +5,7 @@
  */
 #include "histogram.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SECOND INT64_C(1000)
@@ -102,10 +103,9 @@ static int64_t bins_needed(const struct rbk_histogram *histogram, int64_t number
            (number < histogram->first ? number : histogram->first) + 1;
 }
 
-void rbk_histogram_add(struct rbk_histogram *histogram, double time_s, enum rbk_histogram_kind kind)
+/* Makes the bins reach to this time, and wider if they must. Returns its bin. */
+static size_t reach(struct rbk_histogram *histogram, int64_t time_ms)
 {
-    const int64_t time_ms = milliseconds(time_s);
-
     if (histogram->len == 0) {
         histogram->width_ms = counting[0];
         histogram->first = time_ms;
@@ -114,7 +114,16 @@ void rbk_histogram_add(struct rbk_histogram *histogram, double time_s, enum rbk_
     while (bins_needed(histogram, floor_div(time_ms, histogram->width_ms)) > RBK_HISTOGRAM_BINS)
         merge(histogram, next_width(counting, LEN(counting), histogram->width_ms));
     extend(histogram, floor_div(time_ms, histogram->width_ms));
-    histogram->bins[floor_div(time_ms, histogram->width_ms) - histogram->first].counts[kind]++;
+    return (size_t)(floor_div(time_ms, histogram->width_ms) - histogram->first);
+}
+
+void rbk_histogram_add(struct rbk_histogram *histogram, double time_s, enum rbk_histogram_kind kind)
+{
+    if (histogram->len == 0 || time_s != histogram->recent_s) {
+        histogram->recent = reach(histogram, milliseconds(time_s));
+        histogram->recent_s = time_s;
+    }
+    histogram->bins[histogram->recent].counts[kind]++;
 }
 
 void rbk_histogram_settle(struct rbk_histogram *histogram)
@@ -133,4 +142,5 @@ void rbk_histogram_settle(struct rbk_histogram *histogram)
         width_ms = next_width(showing, LEN(showing), width_ms);
     }
     merge(histogram, width_ms);
+    histogram->recent_s = NAN;
 }

@@ -33,6 +33,8 @@ struct rbk_histogram {
     int64_t width_ms;
     int64_t first;
     size_t len;
+    double recent_s;
+    size_t recent;
     struct rbk_histogram_bin bins[RBK_HISTOGRAM_BINS];
 };
 

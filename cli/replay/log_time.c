@@ -7,7 +7,7 @@
 
 #include "civil.h"
 
-#include <stddef.h>
+#include <limits.h>
 #include <string.h>
 
 /* Where each part begins: 17/May/2015:10:05:03 +0000 */
@@ -21,17 +21,13 @@ enum {
     AT_ZONE = 21,
 };
 
-/* The number made of `len` digits, or -1. */
-static int digits(const char *text, size_t len)
+/* The number that two digits make, or more than any when they are none. */
+static unsigned two_digits(const char *text)
 {
-    int number = 0;
+    const unsigned tens = (unsigned)text[0] - '0';
+    const unsigned ones = (unsigned)text[1] - '0';
 
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return -1;
-        number = number * 10 + (text[i] - '0');
-    }
-    return number;
+    return tens > 9 || ones > 9 ? UINT_MAX / 200 : tens * 10 + ones;
 }
 
 /* 1 to 12, or 0 when it is no month's name. */
@@ -49,13 +45,12 @@ static int month_named(const char *text)
 /* The offset "+0130" in seconds. */
 static bool zone_parse(const char *text, int *offset_s)
 {
-    const int hours = digits(text + 1, 2);
-    const int minutes = digits(text + 3, 2);
+    const unsigned hours = two_digits(text + 1);
+    const unsigned minutes = two_digits(text + 3);
 
-    if ((text[0] != '+' && text[0] != '-') || hours < 0 || hours > 23 || minutes < 0 ||
-        minutes > 59)
+    if ((text[0] != '+' && text[0] != '-') || hours > 23 || minutes > 59)
         return false;
-    *offset_s = (hours * 60 + minutes) * 60;
+    *offset_s = (int)(hours * 60 + minutes) * 60;
     if (text[0] == '-')
         *offset_s = -*offset_s;
     return true;
@@ -69,26 +64,32 @@ static bool separators_stand(const char *text)
 
 static bool date_parse(const char *text, struct rbk_civil *date)
 {
-    date->day = digits(text + AT_DAY, 2);
+    const unsigned day = two_digits(text + AT_DAY);
+    const unsigned century = two_digits(text + AT_YEAR);
+    const unsigned year = century * 100 + two_digits(text + AT_YEAR + 2);
+
     date->month = month_named(text + AT_MONTH);
-    date->year = digits(text + AT_YEAR, 4);
-    return date->year >= 0 && date->month > 0 && date->day > 0 &&
-           date->day <= rbk_civil_month_days(date->year, date->month);
+    if (date->month == 0 || year > 9999 || day < 1 || day > 31)
+        return false;
+    date->day = (int)day;
+    date->year = (int)year;
+    return date->day <= rbk_civil_month_days(date->year, date->month);
 }
 
 bool rbk_log_time_parse(const char *text, int64_t *time_s)
 {
-    const int hour = digits(text + AT_HOUR, 2);
-    const int minute = digits(text + AT_MINUTE, 2);
-    const int second = digits(text + AT_SECOND, 2);
+    const unsigned hour = two_digits(text + AT_HOUR);
+    const unsigned minute = two_digits(text + AT_MINUTE);
+    const unsigned second = two_digits(text + AT_SECOND);
     struct rbk_civil date;
     int offset_s;
 
     if (!separators_stand(text) || !date_parse(text, &date) ||
         !zone_parse(text + AT_ZONE, &offset_s))
         return false;
-    if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
+    if (hour > 23 || minute > 59 || second > 60)
         return false;
-    *time_s = rbk_civil_days(date) * 86400 + (hour * 60 + minute) * 60 + second - offset_s;
+    *time_s =
+        rbk_civil_days(date) * 86400 + (int64_t)((hour * 60 + minute) * 60 + second) - offset_s;
     return true;
 }

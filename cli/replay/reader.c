@@ -123,7 +123,8 @@ static enum redbucket_status log_line_take(struct reader *reader, struct rbk_spa
         fault(reader, "its key is longer than 64 KiB", line);
         return REDBUCKET_OK;
     }
-    step = rbk_step_create(reader->keys, reader->arguments->answers);
+    step =
+        rbk_step_create(rbk_engine_pool(reader->engine), reader->keys, reader->arguments->answers);
     if (!step)
         return REDBUCKET_ERROR_MEMORY;
     step->time_s = (double)parsed.time_s;
@@ -133,11 +134,15 @@ static enum redbucket_status log_line_take(struct reader *reader, struct rbk_spa
 
 static enum redbucket_status json_line_take(struct reader *reader, struct rbk_span line)
 {
-    const struct rbk_limit_names names = {reader->names, reader->context->limits_len};
+    const struct rbk_step_setting setting = {
+        .names = reader->names,
+        .names_len = reader->context->limits_len,
+        .with_states = reader->arguments->answers,
+        .pool = rbk_engine_pool(reader->engine),
+    };
     struct redbucket_error error = {0};
     struct rbk_step *step;
-    const enum redbucket_status status =
-        rbk_step_parse(line, &names, reader->arguments->answers, &step, &error);
+    const enum redbucket_status status = rbk_step_parse(line, &setting, &step, &error);
 
     if (status == REDBUCKET_ERROR_MEMORY)
         return status;

@@ -80,6 +80,7 @@ static const char help[] =
 static void faults_report(const struct rbk_faults *faults)
 {
     const unsigned long long others = (unsigned long long)faults->count - 1;
+    char where[4096];
     char more[64] = "";
 
     if (faults->count == 0)
@@ -87,9 +88,10 @@ static void faults_report(const struct rbk_faults *faults)
     if (others > 0)
         snprintf(more, sizeof(more), "; and %llu more line%s can't be read", others,
                  others == 1 ? "" : "s");
-    rbk_cli_fail(CLI_DONE, rbk_faults_file(faults), "line %llu can't be read: %s%s%s%s%s",
-                 (unsigned long long)faults->first.line, faults->reason,
-                 faults->text[0] ? ": \"" : "", faults->text, faults->text[0] ? "\"" : "", more);
+    snprintf(where, sizeof(where), "%s:%llu", rbk_faults_file(faults),
+             (unsigned long long)faults->first.line);
+    rbk_cli_fail(CLI_DONE, where, "%s%s%s%s%s", faults->reason, faults->text[0] ? ": \"" : "",
+                 faults->text, faults->text[0] ? "\"" : "", more);
 }
 
 static void show(const struct cli_context *context, const struct rbk_replay_arguments *arguments,

@@ -19,18 +19,23 @@
 #include <stdio.h>
 
 /*
- * The names of the limits there are. A step's keys point to these names.
+ * What steps are read with.
+ *
+ *   names        of the limits there are; a step's keys point to them
+ *   with_states  whether steps have room for the states
  */
-struct rbk_limit_names {
+struct rbk_step_setting {
     const char *const *names;
-    size_t len;
+    size_t names_len;
+    bool with_states;
+    struct rbk_step_pool *pool;
 };
 
-/* Reads one line. ERROR_ARGUMENT, and what was expected, when it is no step; ERROR_UNKNOWN_LIMIT;
- * ERROR_MEMORY. Destroy the step with rbk_step_destroy. */
+/* Reads one line, into a step of the pool. ERROR_ARGUMENT, and what was expected, when it is no
+ * step; ERROR_UNKNOWN_LIMIT; ERROR_MEMORY. Destroy the step with rbk_step_destroy. */
 REDBUCKET_MUST_CHECK enum redbucket_status rbk_step_parse(struct rbk_span line,
-                                                          const struct rbk_limit_names *limits,
-                                                          bool with_states, struct rbk_step **step,
+                                                          const struct rbk_step_setting *setting,
+                                                          struct rbk_step **step,
                                                           struct redbucket_error *error);
 
 /* Writes a decided step's answer as one line. */

@@ -60,15 +60,15 @@ static enum redbucket_status operation_get(const json_t *object,
     return fail(error, "expected \"op\" to be request, peek, refund, charge or reset");
 }
 
-static const char *limit_find(const struct rbk_limit_names *limits, const char *name)
+static const char *limit_find(const struct rbk_step_setting *setting, const char *name)
 {
-    for (size_t i = 0; i < limits->len; i++)
-        if (strcmp(limits->names[i], name) == 0)
-            return limits->names[i];
+    for (size_t i = 0; i < setting->names_len; i++)
+        if (strcmp(setting->names[i], name) == 0)
+            return setting->names[i];
     return NULL;
 }
 
-static enum redbucket_status keys_get(const json_t *object, const struct rbk_limit_names *limits,
+static enum redbucket_status keys_get(const json_t *object, const struct rbk_step_setting *setting,
                                       struct rbk_step_keys *keys, struct redbucket_error *error)
 {
     json_t *members = json_object_get(object, "keys");
@@ -82,7 +82,7 @@ static enum redbucket_status keys_get(const json_t *object, const struct rbk_lim
     keys->len = 0;
     json_object_foreach(members, name, value)
     {
-        const char *limit = limit_find(limits, name);
+        const char *limit = limit_find(setting, name);
 
         if (!limit)
             return fail(error, "there is no limit \"%s\"", name);
@@ -96,9 +96,8 @@ static enum redbucket_status keys_get(const json_t *object, const struct rbk_lim
 }
 
 /* The step that a parsed line describes. */
-static enum redbucket_status step_get(const json_t *object, const struct rbk_limit_names *limits,
-                                      bool with_states, struct rbk_step **step,
-                                      struct redbucket_error *error)
+static enum redbucket_status step_get(const json_t *object, const struct rbk_step_setting *setting,
+                                      struct rbk_step **step, struct redbucket_error *error)
 {
     enum redbucket_operation operation;
     struct rbk_step_keys keys;
@@ -114,10 +113,10 @@ static enum redbucket_status step_get(const json_t *object, const struct rbk_lim
     if (status == REDBUCKET_OK && json_object_get(object, "cost"))
         status = number_get(object, "cost", &cost, error);
     if (status == REDBUCKET_OK)
-        status = keys_get(object, limits, &keys, error);
+        status = keys_get(object, setting, &keys, error);
     if (status != REDBUCKET_OK)
         return status;
-    *step = rbk_step_create(&keys, with_states);
+    *step = rbk_step_create(setting->pool, &keys, setting->with_states);
     if (!*step)
         return REDBUCKET_ERROR_MEMORY;
     (*step)->time_s = time_s;
@@ -126,9 +125,8 @@ static enum redbucket_status step_get(const json_t *object, const struct rbk_lim
     return REDBUCKET_OK;
 }
 
-enum redbucket_status rbk_step_parse(struct rbk_span line, const struct rbk_limit_names *limits,
-                                     bool with_states, struct rbk_step **step,
-                                     struct redbucket_error *error)
+enum redbucket_status rbk_step_parse(struct rbk_span line, const struct rbk_step_setting *setting,
+                                     struct rbk_step **step, struct redbucket_error *error)
 {
     const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL;
     json_error_t fault;
@@ -137,7 +135,7 @@ enum redbucket_status rbk_step_parse(struct rbk_span line, const struct rbk_limi
 
     if (!object)
         return fail(error, "not JSON: %s", fault.text);
-    status = step_get(object, limits, with_states, step, error);
+    status = step_get(object, setting, step, error);
     json_decref(object);
     return status;
 }

@@ -6,14 +6,15 @@
 #include "../test.h"
 
 static const char *const names[] = {"ip", "user", "all"};
-static const struct rbk_limit_names limits = {names, 3};
+static struct rbk_step_pool pool;
+static const struct rbk_step_setting setting = {names, 3, true, &pool};
 
 static struct rbk_step *parsed_bytes(const char *bytes, size_t len)
 {
     struct rbk_step *step;
     struct redbucket_error error = {0};
 
-    if (rbk_step_parse((struct rbk_span){bytes, len}, &limits, true, &step, &error) != REDBUCKET_OK)
+    if (rbk_step_parse((struct rbk_span){bytes, len}, &setting, &step, &error) != REDBUCKET_OK)
         fail_msg("%s: %s", bytes, error.message);
     return step;
 }
@@ -28,13 +29,13 @@ static void refused_bytes(const char *bytes, size_t len, const char *why)
     struct rbk_step *step = NULL;
     struct redbucket_error error = {0};
 
-    if (rbk_step_parse((struct rbk_span){bytes, len}, &limits, false, &step, &error) !=
+    if (rbk_step_parse((struct rbk_span){bytes, len}, &setting, &step, &error) !=
         REDBUCKET_ERROR_ARGUMENT)
         fail_msg("accepted: %s", bytes);
     assert_null(step);
     if (!strstr(error.message, why))
         fail_msg("%s: \"%s\" says nothing of \"%s\"", bytes, error.message, why);
-    assert_int_equal(rbk_step_parse((struct rbk_span){bytes, len}, &limits, false, &step, NULL),
+    assert_int_equal(rbk_step_parse((struct rbk_span){bytes, len}, &setting, &step, NULL),
                      REDBUCKET_ERROR_ARGUMENT);
 }
 

@@ -9,10 +9,15 @@
 
 #include <stdlib.h>
 
+/* What a step without keys takes in memory. */
+#define ROUNDED \
+    ((sizeof(struct rbk_step) + RBK_STEP_POOL_UNIT - 1) / RBK_STEP_POOL_UNIT * RBK_STEP_POOL_UNIT)
+
 static struct rbk_step *step_at(double time_s, uint64_t number)
 {
+    static struct rbk_step_pool pool;
     static const struct rbk_step_keys none;
-    struct rbk_step *step = rbk_step_create(&none, false);
+    struct rbk_step *step = rbk_step_create(&pool, &none, false);
 
     assert_non_null(step);
     step->time_s = time_s;
@@ -109,7 +114,7 @@ static void too_many_steps_leave_before_their_time(void **state)
 
 static void too_many_bytes_do_the_same(void **state)
 {
-    const struct rbk_reorder_bounds bounds = {300, 1000, 3 * sizeof(struct rbk_step)};
+    const struct rbk_reorder_bounds bounds = {300, 1000, 3 * ROUNDED};
     struct rbk_reorder *reorder = rbk_reorder_create(&bounds);
 
     (void)state;
@@ -252,7 +257,7 @@ static void what_is_held_is_bounded_and_grows_only_as_it_must(void **state)
 
 static void bytes_fill_it_as_well(void **state)
 {
-    struct rbk_held *held = rbk_held_create(8, 2 * sizeof(struct rbk_step));
+    struct rbk_held *held = rbk_held_create(8, 2 * ROUNDED);
     struct rbk_step *steps[3];
 
     (void)state;
@@ -268,6 +273,34 @@ static void bytes_fill_it_as_well(void **state)
     rbk_held_destroy(held); /* with two answers that nobody took */
 }
 
+static void steps_are_made_of_those_that_are_done(void **state)
+{
+    static char long_key[1000];
+    struct rbk_step_pool pool = {0};
+    struct rbk_step_keys keys = {.limits = {"ip"}, .keys = {{"192.0.2.7", 9}}, .len = 1};
+    struct rbk_step *first = rbk_step_create(&pool, &keys, true);
+    struct rbk_step *second;
+
+    (void)state;
+    assert_non_null(first);
+    first->result = RBK_STEP_DECIDED;
+    first->states[0].exists = true;
+    rbk_step_recycle(&pool, first);
+    second = rbk_step_create(&pool, &keys, true);
+    assert_ptr_equal(second, first);
+    assert_int_equal(second->result, RBK_STEP_WAITS);
+    assert_false(second->states[0].exists);
+    assert_memory_equal(second->keys[0].key, "192.0.2.7", 9);
+    keys.keys[0] = (struct rbk_span){long_key, sizeof(long_key)};
+    first = rbk_step_create(&pool, &keys, false);
+    assert_non_null(first);
+    assert_null(first->states);
+    assert_true(first->size >= sizeof(*first) + sizeof(first->keys[0]) + sizeof(long_key));
+    rbk_step_recycle(&pool, first);
+    rbk_step_recycle(&pool, second);
+    rbk_step_pool_fini(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +314,7 @@ int main(void)
         cmocka_unit_test(answers_are_held_until_those_before_them_are_there),
         cmocka_unit_test(what_is_held_is_bounded_and_grows_only_as_it_must),
         cmocka_unit_test(bytes_fill_it_as_well),
+        cmocka_unit_test(steps_are_made_of_those_that_are_done),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
