@@ -3,22 +3,15 @@
  * `redbucket bench`: how many decisions a second this store makes here, and how long one takes.
  *
  * It asks for permits of a limit of its own, so that nobody's bucket is touched, and only for as
- * many keys as a shared table has room for, so that nobody's is given up. Every 32nd decision is
- * timed: reading the clock twice would be a large part of the others.
+ * many keys as a shared table has room for, so that nobody's is given up.
  */
 #include "commands.h"
 #include "json.h"
-#include "latency.h"
+#include "load.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define BENCH_LIMIT "redbucket-bench"
-#define TIMED_EVERY 32
-#define KEY_SIZE    9
 #define SECONDS_MAX 3600.0
 
 enum {
@@ -30,169 +23,8 @@ enum {
 struct bench {
     const struct cli_context *context;
     struct redbucket_store *store;
-    struct redbucket_limiter *limiter;
-    double seconds;
-    uint64_t threads;
-    uint64_t keys;
-    atomic_bool go; /* release and acquire: the workers begin together */
+    struct cli_load load;
 };
-
-/* `failed` is the request that ended the work early; its status isn't OK. */
-struct worker {
-    struct bench *bench;
-    pthread_t thread;
-    uint64_t seed;
-    uint64_t decisions;
-    struct redbucket_request failed;
-    struct cli_latency latency;
-};
-
-struct result {
-    uint64_t decisions;
-    double seconds;
-    struct cli_latency latency;
-};
-
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
-/* With the zone's name at most 24 bytes, so that these are the short keys of a table's capacity. */
-static void write_key(uint64_t number, char key[KEY_SIZE])
-{
-    for (int i = KEY_SIZE - 2; i >= 0; i--) {
-        key[i] = "0123456789abcdef"[number & 15];
-        number >>= 4;
-    }
-    key[KEY_SIZE - 1] = '\0';
-}
-
-static bool operate(struct bench *bench, enum redbucket_operation operation, uint64_t number,
-                    struct redbucket_request *request)
-{
-    char text[KEY_SIZE];
-    const struct redbucket_key key = {BENCH_LIMIT, text, KEY_SIZE - 1, sizeof(BENCH_LIMIT) - 1};
-
-    write_key(number, text);
-    *request = (struct redbucket_request){
-        .operation = operation,
-        .keys = &key,
-        .keys_len = 1,
-        .cost = 1.0,
-    };
-    return redbucket_decide(bench->limiter, request, 1) == REDBUCKET_OK;
-}
-
-static bool decide_some(struct worker *worker)
-{
-    struct bench *bench = worker->bench;
-
-    for (int i = 0; i < TIMED_EVERY - 1; i++)
-        if (!operate(bench, REDBUCKET_REQUEST, next_random(&worker->seed) % bench->keys,
-                     &worker->failed))
-            return false;
-    worker->decisions += TIMED_EVERY;
-    return true;
-}
-
-static void *work(void *data)
-{
-    struct worker *worker = data;
-    struct bench *bench = worker->bench;
-    uint64_t end;
-
-    while (!atomic_load_explicit(&bench->go, memory_order_acquire))
-        sched_yield();
-    end = monotonic_ns() + (uint64_t)(bench->seconds * 1e9);
-    while (decide_some(worker)) {
-        const uint64_t number = next_random(&worker->seed) % bench->keys;
-        const uint64_t start = monotonic_ns();
-        uint64_t now;
-
-        if (!operate(bench, REDBUCKET_REQUEST, number, &worker->failed))
-            break;
-        now = monotonic_ns();
-        rbk_latency_add(&worker->latency, now - start);
-        if (now >= end)
-            break;
-    }
-    return NULL;
-}
-
-static int report_failure(const struct worker *worker)
-{
-    struct redbucket_error error;
-    struct redbucket_request request = worker->failed;
-
-    request.keys_len = 0; /* the key's text is gone */
-    request.failed = REDBUCKET_NONE;
-    redbucket_request_error(&request, &error);
-    return rbk_cli_fail_error("bench", &error);
-}
-
-static int collect(struct worker *workers, uint64_t started, struct result *result)
-{
-    int status = CLI_DONE;
-
-    for (uint64_t i = 0; i < started; i++) {
-        pthread_join(workers[i].thread, NULL);
-        if (workers[i].failed.status != REDBUCKET_OK && status == CLI_DONE)
-            status = report_failure(&workers[i]);
-        result->decisions += workers[i].decisions;
-        rbk_latency_merge(&result->latency, &workers[i].latency);
-    }
-    return status;
-}
-
-static int measure(struct bench *bench, struct result *result)
-{
-    struct worker *workers = calloc(bench->threads, sizeof(*workers));
-    uint64_t started = 0;
-    uint64_t start;
-    int status;
-
-    if (workers == NULL)
-        return rbk_cli_fail(CLI_STORE, "bench", "out of memory");
-    for (; started < bench->threads; started++) {
-        struct worker *worker = &workers[started];
-
-        worker->bench = bench;
-        worker->seed = 0x9e3779b97f4a7c15u * (started + 1);
-        if (pthread_create(&worker->thread, NULL, work, worker) != 0)
-            break;
-    }
-    start = monotonic_ns();
-    atomic_store_explicit(&bench->go, true, memory_order_release);
-    status = collect(workers, started, result);
-    result->seconds = (double)(monotonic_ns() - start) * 1e-9;
-    if (status == CLI_DONE && started < bench->threads)
-        status = rbk_cli_fail(CLI_STORE, "bench", "can't start %llu threads",
-                              (unsigned long long)bench->threads);
-    free(workers);
-    return status;
-}
-
-/* Leaves the table as it was found. */
-static void forget_keys(struct bench *bench)
-{
-    struct redbucket_request request;
-
-    for (uint64_t i = 0; i < bench->keys; i++)
-        if (!operate(bench, REDBUCKET_RESET, i, &request))
-            return;
-}
 
 /* ---- What is printed ----------------------------------------------------------------------- */
 
@@ -207,7 +39,7 @@ static const char *format_fixed(double number, int digits, char out[REDBUCKET_NU
     return out;
 }
 
-static void print_text(const struct bench *bench, const struct result *result)
+static void print_text(const struct bench *bench, const struct cli_load_result *result)
 {
     static const char *const names[] = {"p50", "p99", "max"};
     static const double shares[] = {0.5, 0.99, 1.0};
@@ -216,18 +48,19 @@ static void print_text(const struct bench *bench, const struct result *result)
     char url[CLI_URL_SIZE];
 
     printf("store: %s\n", rbk_cli_mask_url(bench->context->store_url, url));
-    printf("load: threads %llu, keys %llu, ", (unsigned long long)bench->threads,
-           (unsigned long long)bench->keys);
+    printf("load: threads %llu, keys %llu, ", (unsigned long long)bench->load.threads,
+           (unsigned long long)bench->load.keys);
     printf("%s s\n", format_fixed(result->seconds, 3, number));
     printf("decisions: %s a second\n", format_fixed(rate, 0, number));
-    printf("latency: mean %s us", format_fixed(1e6 * (double)bench->threads / rate, 3, number));
+    printf("latency: mean %s us",
+           format_fixed(1e6 * (double)bench->load.threads / rate, 3, number));
     for (size_t i = 0; i < 3; i++)
         printf(", %s %s us", names[i],
                format_fixed(rbk_latency_quantile(&result->latency, shares[i]) * 1e6, 3, number));
     putchar('\n');
 }
 
-static void print_json(const struct bench *bench, const struct result *result)
+static void print_json(const struct bench *bench, const struct cli_load_result *result)
 {
     const double rate = (double)result->decisions / result->seconds;
     struct cli_json json = {stdout, false};
@@ -235,13 +68,13 @@ static void print_json(const struct bench *bench, const struct result *result)
 
     rbk_json_object(&json, NULL);
     rbk_json_string(&json, "store", rbk_cli_mask_url(bench->context->store_url, url));
-    rbk_json_unsigned(&json, "threads", bench->threads);
-    rbk_json_unsigned(&json, "keys", bench->keys);
+    rbk_json_unsigned(&json, "threads", bench->load.threads);
+    rbk_json_unsigned(&json, "keys", bench->load.keys);
     rbk_json_real(&json, "seconds", result->seconds);
     rbk_json_unsigned(&json, "decisions", result->decisions);
     rbk_json_real(&json, "decisions_per_second", rate);
     rbk_json_object(&json, "latency");
-    rbk_json_real(&json, "mean", (double)bench->threads / rate);
+    rbk_json_real(&json, "mean", (double)bench->load.threads / rate);
     rbk_json_real(&json, "p50", rbk_latency_quantile(&result->latency, 0.5));
     rbk_json_real(&json, "p99", rbk_latency_quantile(&result->latency, 0.99));
     rbk_json_real(&json, "max", rbk_latency_quantile(&result->latency, 1.0));
@@ -264,10 +97,10 @@ static int check_room(const struct bench *bench)
     if (strncmp(bench->context->store_url, "memory:", strlen("memory:")) == 0)
         return CLI_DONE; /* nobody else's */
     room = statistics.capacity > statistics.buckets ? statistics.capacity - statistics.buckets : 0;
-    if (bench->keys > room / 2)
+    if (bench->load.keys > room / 2)
         return rbk_cli_fail(CLI_USAGE, "--keys",
                             "\"%llu\": this store has room for %llu without pushing others out",
-                            (unsigned long long)bench->keys, (unsigned long long)(room / 2));
+                            (unsigned long long)bench->load.keys, (unsigned long long)(room / 2));
     return CLI_DONE;
 }
 
@@ -276,22 +109,22 @@ static int add_limit(struct bench *bench)
     const struct redbucket_limit limit = {.size = sizeof(limit), .rate = 1e9, .burst = 1e9};
     struct redbucket_error error;
 
-    if (redbucket_limiter_add(bench->limiter, BENCH_LIMIT, &limit, &error) != REDBUCKET_OK)
+    if (redbucket_limiter_add(bench->load.limiter, CLI_LOAD_LIMIT, &limit, &error) != REDBUCKET_OK)
         return rbk_cli_fail_error("bench", &error);
     return CLI_DONE;
 }
 
 static int bench_store(struct bench *bench)
 {
-    struct result *result = calloc(1, sizeof(*result));
+    struct cli_load_result *result = calloc(1, sizeof(*result));
     int status =
         result != NULL ? add_limit(bench) : rbk_cli_fail(CLI_STORE, "bench", "out of memory");
 
     if (status == CLI_DONE)
         status = check_room(bench);
     if (status == CLI_DONE) {
-        status = measure(bench, result);
-        forget_keys(bench);
+        status = rbk_load_run(&bench->load, result);
+        rbk_load_forget(&bench->load);
     }
     if (status == CLI_DONE && bench->context->json)
         print_json(bench, result);
@@ -310,16 +143,17 @@ static int read_options(struct cli_context *context, int argc, char **argv, stru
     while (status == CLI_DONE) {
         switch (rbk_cli_option(context, argc, argv)) {
         case BENCH_SECONDS:
-            status = rbk_cli_duration_option("--seconds", optarg, &bench->seconds);
-            if (status == CLI_DONE && !(bench->seconds > 0.0 && bench->seconds <= SECONDS_MAX))
+            status = rbk_cli_duration_option("--seconds", optarg, &bench->load.seconds);
+            if (status == CLI_DONE &&
+                !(bench->load.seconds > 0.0 && bench->load.seconds <= SECONDS_MAX))
                 status = rbk_cli_fail(CLI_USAGE, "--seconds",
                                       "\"%s\": expected more than 0 and at most an hour", optarg);
             break;
         case BENCH_THREADS:
-            status = rbk_cli_count_option("--threads", optarg, threads_range, &bench->threads);
+            status = rbk_cli_count_option("--threads", optarg, threads_range, &bench->load.threads);
             break;
         case BENCH_KEYS:
-            status = rbk_cli_count_option("--keys", optarg, keys_range, &bench->keys);
+            status = rbk_cli_count_option("--keys", optarg, keys_range, &bench->load.keys);
             break;
         case CLI_OPTION_STOP:
             return CLI_OPTION_STOP;
@@ -332,7 +166,10 @@ static int read_options(struct cli_context *context, int argc, char **argv, stru
 
 static int run(struct cli_context *context, int argc, char **argv)
 {
-    struct bench bench = {.context = context, .seconds = 1.0, .threads = 1, .keys = 1};
+    struct bench bench = {
+        .context = context,
+        .load = {.seconds = 1.0, .threads = 1, .keys = 1},
+    };
     struct cli_context plain;
     int status = read_options(context, argc, argv, &bench);
 
@@ -346,10 +183,10 @@ static int run(struct cli_context *context, int argc, char **argv)
         return status;
     plain = *context;
     plain.limits_len = 0; /* the limiter gets a limit of our own instead */
-    status = rbk_cli_open(&plain, &bench.store, &bench.limiter);
+    status = rbk_cli_open(&plain, &bench.store, &bench.load.limiter);
     if (status == CLI_DONE)
         status = bench_store(&bench);
-    rbk_cli_close(bench.store, bench.limiter);
+    rbk_cli_close(bench.store, bench.load.limiter);
     return status;
 }
 
@@ -364,15 +201,15 @@ const struct cli_command rbk_cli_bench = {
     .name = "bench",
     .arguments = "[--seconds N] [--threads N] [--keys N]",
     .summary = "measure decisions a second and latency of this store, here",
-    .help = "Asks for permits as fast as it can, and says how many decisions a second the store\n"
-            "made and how long one took (mean, p50, p99, max; every 32nd is timed).\n"
+    .help = "Asks for permits as fast as it can, and says how many decisions a second the\n"
+            "store made and how long one took (mean, p50, p99, max; every 32nd is timed).\n"
             "\n"
             "  --seconds N  for how long; 1 when not given\n"
             "  --threads N  from how many threads; 1 when not given\n"
             "  --keys N     over how many keys, taken at random; 1 when not given\n"
             "\n"
-            "It uses a limit of its own, whose zone is redbucket-bench, and forgets its keys at\n"
-            "the end; the limits that are configured play no part. In a shared store the\n"
+            "It uses a limit of its own, whose zone is redbucket-bench, and forgets its keys\n"
+            "at the end; the limits that are configured play no part. In a shared store the\n"
             "requests are counted by `check`, and others get slower meanwhile.\n"
             "\n"
             "Exit status: 0 done, 2 usage or configuration, 3 store failed.\n"

@@ -16,9 +16,9 @@ const struct cli_command rbk_cli_charge = {
     .name = "charge",
     .arguments = "[--cost N] NAME=KEY...",
     .summary = "take without asking, for work done already",
-    .help = "Takes from each of these keys without asking whether there is room: for work that\n"
-            "is done already, such as a failed login or an answer's length known at its end.\n"
-            "The bucket may pass its limit, and requests are rejected until it has drained.\n"
+    .help = "Takes from each of these keys without asking whether there is room: for work\n"
+            "done already, such as a failed login or an answer's length known at its end. The\n"
+            "bucket may pass its limit, and requests are rejected until it has drained.\n"
             "\n"
             "  --cost N  how much to take; 1 when not given\n"
             "\n"

@@ -160,8 +160,8 @@ const struct cli_command rbk_cli_check = {
     .arguments = "",
     .summary = "show the configuration, and whether the store is there",
     .help = "Reads the configuration, prints the store and every limit in full, with what it\n"
-            "allows in words, then opens the store and prints what it has counted since it was\n"
-            "made. A shm: store that isn't there yet is made. Passwords are shown as ***.\n"
+            "allows in words, then opens the store and prints what it has counted since it\n"
+            "was made. A shm: store that isn't there yet is made. Passwords are shown as ***.\n"
             "\n"
             "  accepted   requests accepted; `delayed` of them with a wait\n"
             "  rejected   requests rejected\n"

@@ -34,15 +34,15 @@ void rbk_cli_print_help(void)
          "  -l LIMIT   NAME:RATE[,burst=N][,delay=N][,expiry=SECONDS][,zone=NAME]\n"
          "             [,lease=N][,lease_time=DURATION]; RATE is N or N/s, N/m, N/h, N/d.\n"
          "             Adds a limit, or replaces the file's of that name.\n"
-         "  -c FILE    the configuration; otherwise $REDBUCKET_CONFIG, redbucket.conf here,\n"
-         "             /etc/redbucket.conf\n"
+         "  -c FILE    the configuration; otherwise $REDBUCKET_CONFIG, redbucket.conf\n"
+         "             here, /etc/redbucket.conf\n"
          "  -s URL     where the state lives: memory: or shm:NAME; otherwise\n"
          "             $REDBUCKET_STORE, the file's store, shm:redbucket\n"
          "  --json     one JSON object a line instead of text\n"
          "  --version  print the version\n"
          "\n"
-         "burst + 1 requests pass at once, `delay` more are accepted with a wait, the others\n"
-         "are rejected; the bucket drains at the rate. A configuration file:\n"
+         "burst + 1 requests pass at once, `delay` more are accepted with a wait, the\n"
+         "others are rejected; the bucket drains at the rate. A configuration file:\n"
          "\n"
          "    store = \"shm:redbucket\"\n"
          "    limit user { rate = 5/s  burst = 10 }\n"
@@ -50,14 +50,15 @@ void rbk_cli_print_help(void)
          "\n"
          "Try: redbucket -l ip:1/s,burst=2 request ip=192.0.2.7    and again, and again\n"
          "\n"
-         "Exit status: 0 accepted or done, 1 rejected, 2 usage or configuration, 3 the store\n"
-         "failed; `run` has its own.");
+         "Exit status: 0 accepted or done, 1 rejected, 2 usage or configuration, 3 the\n"
+         "store failed; `run` has its own.");
 }
 
 void rbk_cli_print_command_help(const struct cli_command *command)
 {
-    printf("usage: redbucket [OPTIONS] %s %s\n\n%s\nFor OPTIONS see redbucket --help.\n",
-           command->name, command->arguments, command->help);
+    printf(
+        "usage: redbucket %s%s%s\n\n%s\nFor -c -s -l --json, and limits, see redbucket --help.\n",
+        command->name, command->arguments[0] != '\0' ? " " : "", command->arguments, command->help);
 }
 
 /* Files that are opened later must not get the number of a standard stream that was closed, or

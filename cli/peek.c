@@ -16,13 +16,13 @@ const struct cli_command rbk_cli_peek = {
     .name = "peek",
     .arguments = "[--cost N] NAME=KEY...",
     .summary = "say what a request would be answered, and take nothing",
-    .help = "Answers as a request would be answered now, and how many requests of cost 1 would\n"
-            "remain behind it, but takes nothing.\n"
+    .help = "Answers as a request would be answered now, and how many requests of cost 1\n"
+            "would remain behind it, but takes nothing.\n"
             "\n"
             "  --cost N  how much the request would take; 1 when not given\n"
             "\n"
-            "Exit status: 0 it would be accepted, 1 rejected, 2 usage or configuration, 3 store\n"
-            "failed.\n"
+            "Exit status: 0 it would be accepted, 1 rejected, 2 usage or configuration,\n"
+            "3 store failed.\n"
             "\n"
             "Examples:\n"
             "  redbucket -l ip:5/s,burst=10 peek ip=192.0.2.7    accepted, 10 remaining\n",

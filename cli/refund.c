@@ -16,13 +16,13 @@ const struct cli_command rbk_cli_refund = {
     .name = "refund",
     .arguments = "[--cost N] NAME=KEY...",
     .summary = "give back what was taken",
-    .help = "Gives back what a request or a charge took from each of these keys, but never more\n"
-            "than is in the bucket. A key that has no bucket stays without.\n"
+    .help = "Gives back what a request or a charge took from each of these keys, but never\n"
+            "more than is in the bucket. A key that has no bucket stays without.\n"
             "\n"
             "  --cost N  how much to give back; 1 when not given\n"
             "\n"
-            "A refund says that the work wasn't done at all. If it wasn't, but time has passed,\n"
-            "part of the permit has drained by itself and giving back all of it lets more in.\n"
+            "A refund says that the work wasn't done at all. When time has passed since, part\n"
+            "of the permit has drained already, and giving back all of it lets more in.\n"
             "\n"
             "Exit status: 0 done, 2 usage or configuration, 3 store failed.\n"
             "\n"

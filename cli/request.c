@@ -16,8 +16,8 @@ const struct cli_command rbk_cli_request = {
     .name = "request",
     .arguments = "[--cost N] [--wait[=SECONDS]] NAME=KEY...",
     .summary = "ask for a permit",
-    .help = "Asks the limits that are named for a permit, each for its own key. All of them must\n"
-            "have room: then all of them take it, otherwise none does.\n"
+    .help = "Asks the limits that are named for a permit, each for its own key. All of them\n"
+            "must have room: then all of them take it, otherwise none does.\n"
             "\n"
             "  --cost N          how much to take, from 0.001 to 1e12; 1 when not given\n"
             "  --wait[=SECONDS]  sleep a delay out, and after a rejection ask again, for\n"

@@ -79,10 +79,10 @@ const struct cli_command rbk_cli_run = {
     .name = "run",
     .arguments = "[--cost N] [--wait[=SECONDS]] NAME=KEY... -- COMMAND...",
     .summary = "run a command once it has a permit",
-    .help = "Asks for a permit as `request` does, sleeps its delay out, and then runs COMMAND.\n"
+    .help = "Asks for a permit as `request` does, sleeps its delay out, then runs COMMAND.\n"
             "\n"
             "  --cost N          how much to take, from 0.001 to 1e12; 1 when not given\n"
-            "  --wait[=SECONDS]  ask again after a rejection, for SECONDS at most (also 500ms,\n"
+            "  --wait[=SECONDS]  ask again after a rejection, for SECONDS at most (or 500ms,\n"
             "                    2s, 5m), delay included, or as long as it takes\n"
             "\n"
             "Signals INT, QUIT, TERM, HUP, USR1 and USR2 sent to redbucket are passed on to\n"
