@@ -132,6 +132,8 @@ static bool insert(struct rbk_room *room, const struct rbk_touch *touch,
     if (*rbk_tag_of(table, slot) != RBK_TAG_FREE)
         rbk_bucket_give_up(table, slot, room->now);
     room->place = &touch->place;
+    room->cursor = 0;
+    room->spare = RBK_NO_SLOT;
     if (links_wanted(touch) > 0) {
         struct rbk_journal_entry *entry = rbk_journal_add(
             table, touch->place.shard,

@@ -7,12 +7,17 @@
 
 #include "table/slots.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 /* While a page has this many slots free, a new bucket goes to its first page, which most look-ups
  * then need alone; two choices matter only when pages fill up. */
 #define FREE_ENOUGH 16u
+
+/* So many slots of each page are for buckets alone. Links make no room for anybody, so that chains
+ * could otherwise leave a key without a place in a table that is far from full. */
+#define BUCKETS_ONLY 16u
 
 static struct rbk_limit bucket_limit(const struct rbk_bucket *bucket)
 {
@@ -79,11 +84,17 @@ static unsigned count_free(const struct rbk_page *page)
     return count;
 }
 
-static uint32_t free_in_page(const struct rbk_room *room, uint32_t page)
+static bool takes_links(uint32_t slot)
+{
+    return slot % RBK_PAGE_SLOTS >= BUCKETS_ONLY;
+}
+
+/* A free slot of the page, from the one of number `first` on. */
+static uint32_t free_in_page(const struct rbk_room *room, uint32_t page, uint32_t first)
 {
     const unsigned char *tags = room->table->pages[page].tag;
 
-    for (uint32_t i = 0; i < RBK_PAGE_SLOTS; i++) {
+    for (uint32_t i = first; i < RBK_PAGE_SLOTS; i++) {
         const unsigned char *tag = memchr(tags + i, RBK_TAG_FREE, RBK_PAGE_SLOTS - i);
 
         if (tag == NULL)
@@ -130,10 +141,10 @@ uint32_t rbk_room_find(const struct rbk_room *room)
     const struct rbk_page *pages = room->table->pages;
     unsigned free_first = count_free(&pages[place->page[0]]);
     bool second = free_first < FREE_ENOUGH && count_free(&pages[place->page[1]]) > free_first;
-    uint32_t slot = free_in_page(room, place->page[second]);
+    uint32_t slot = free_in_page(room, place->page[second], 0);
 
     if (slot == RBK_NO_SLOT)
-        slot = free_in_page(room, place->page[!second]);
+        slot = free_in_page(room, place->page[!second], 0);
     if (slot == RBK_NO_SLOT && !room->table->growing)
         slot = victim(room);
     return slot;
@@ -152,37 +163,82 @@ bool rbk_room_for_links(const struct rbk_room *room, uint32_t shard, uint32_t li
         if (tag == RBK_TAG_LINK || pinned(room, slot))
             continue;
         if (tag == RBK_TAG_FREE)
-            found++;
+            found += takes_links(slot);
         else if (!table->growing && gives_way(rbk_bucket_of(table, slot), room->now) >= 0.0)
-            found += 1 + rbk_slot_links(table, slot);
+            found += takes_links(slot) + rbk_slot_links(table, slot);
     }
     return found >= links;
 }
 
-/* Three rounds over the shard's pages, from the key's own on: free slots, then buckets that give
- * way, then what these left free in pages already passed. */
+/* Of the page's buckets that leave a slot for a link, their own or their chain's, one that drains
+ * soonest, or one that has drained. */
+static uint32_t link_victim(const struct rbk_room *room, uint32_t page, bool drained)
+{
+    double soonest = drained ? DBL_MIN : INFINITY;
+    uint32_t victim = RBK_NO_SLOT;
+
+    for (uint32_t i = 0; i < RBK_PAGE_SLOTS; i++) {
+        uint32_t slot = page * RBK_PAGE_SLOTS + i;
+
+        if (room->table->pages[page].tag[i] < RBK_TAG_BUCKET ||
+            (!takes_links(slot) && rbk_slot_links(room->table, slot) == 0))
+            continue;
+        double drains_in = gives_way(rbk_bucket_of(room->table, slot), room->now);
+
+        if (drains_in >= 0.0 && drains_in < soonest && !pinned(room, slot)) {
+            soonest = drains_in;
+            victim = slot;
+        }
+    }
+    return victim;
+}
+
+/* The next link of the chain that a bucket had which made room: free now, and still strung
+ * together. */
+static uint32_t take_spare(struct rbk_room *room)
+{
+    uint32_t slot = room->spare;
+
+    if (!rbk_slot_valid(room->table, slot) || *rbk_tag_of(room->table, slot) != RBK_TAG_FREE ||
+        rbk_shard_of(room->table, slot) != room->place->shard || !takes_links(slot) ||
+        pinned(room, slot))
+        return RBK_NO_SLOT;
+    room->spare = rbk_link_of(room->table, slot)->next;
+    return slot;
+}
+
+/* Has a bucket of the page make room for a link, and perhaps for more, which become spare. */
+static uint32_t make_link_room(struct rbk_room *room, uint32_t page, bool drained)
+{
+    uint32_t slot = link_victim(room, page, drained);
+
+    if (slot == RBK_NO_SLOT)
+        return RBK_NO_SLOT;
+    if (rbk_slot_links(room->table, slot) > 0)
+        room->spare = rbk_bucket_of(room->table, slot)->text.far.chain;
+    rbk_bucket_give_up(room->table, slot, room->now);
+    return takes_links(slot) ? slot : take_spare(room);
+}
+
+/* Three rounds over the shard's pages, from the key's own on: free slots, then buckets that have
+ * drained, then those that keep nobody out. */
 uint32_t rbk_room_take_link(void *data)
 {
     struct rbk_room *room = data;
     uint32_t pages = room->table->shard_pages;
     uint32_t first = room->place->page[0] - room->place->shard * pages;
+    uint32_t rounds = room->table->growing ? 1 : 3;
+    uint32_t slot = take_spare(room);
 
-    for (; room->cursor < 3 * pages; room->cursor++) {
+    while (slot == RBK_NO_SLOT && room->cursor < rounds * pages) {
         uint32_t page = room->place->shard * pages + (first + room->cursor) % pages;
-        uint32_t slot = free_in_page(room, page);
-        double soonest = INFINITY;
+        uint32_t round = room->cursor / pages;
 
-        if (slot != RBK_NO_SLOT)
-            return slot;
-        if (room->cursor / pages != 1 || room->table->growing)
-            continue;
-        slot = victim_in_page(room, page, &soonest);
-        if (slot != RBK_NO_SLOT) {
-            rbk_bucket_give_up(room->table, slot, room->now);
-            return slot;
-        }
+        slot = round == 0 ? free_in_page(room, page, BUCKETS_ONLY)
+                          : make_link_room(room, page, round == 1);
+        room->cursor += slot == RBK_NO_SLOT;
     }
-    return RBK_NO_SLOT;
+    return slot;
 }
 
 /* A journal has an entry for each claim and one to spare, and only this file's forgetting, which

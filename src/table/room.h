@@ -20,7 +20,8 @@ struct rbk_room {
     size_t len;
     double now;
     const struct rbk_place *place;
-    uint32_t cursor; /* pages looked at for links; begins at 0 */
+    uint32_t cursor; /* pages looked at for links; begins at 0 for each place */
+    uint32_t spare;  /* a free chain to take links from first; begins as RBK_NO_SLOT */
 };
 
 /* True when the bucket has drained by `now`, for every limit that has used it. */
@@ -29,7 +30,7 @@ bool rbk_bucket_drained(const struct rbk_bucket *bucket, double now);
 /* A free slot in the place's pages, or one whose bucket may make room, or RBK_NO_SLOT. */
 uint32_t rbk_room_find(const struct rbk_room *room);
 
-/* True when the shard has so many slots that are free or may make room. */
+/* True when the shard has so many slots for links that are free or may make room. */
 bool rbk_room_for_links(const struct rbk_room *room, uint32_t shard, uint32_t links);
 
 /* The next slot for a link, freed if need be, or RBK_NO_SLOT; `room` is a struct rbk_room. */
