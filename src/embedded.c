@@ -65,6 +65,17 @@ static enum redbucket_status lock_all(struct rbk_embedded *embedded, uint64_t sh
     return REDBUCKET_OK;
 }
 
+/* Holding no lock. */
+static void tell(struct rbk_embedded *embedded, unsigned met)
+{
+    if (met & MET_TORN)
+        rbk_store_tell(&embedded->store, REDBUCKET_EVENT_RECOVERED,
+                       "a process died while it changed a bucket; the change was undone");
+    if (met & MET_FULL)
+        rbk_store_tell(&embedded->store, REDBUCKET_EVENT_FULL,
+                       "the table is full of buckets that keep somebody out");
+}
+
 static enum redbucket_status fail_at(struct rbk_request *request, size_t index,
                                      enum redbucket_status status)
 {
@@ -124,16 +135,6 @@ static void decide_growing(struct rbk_embedded *embedded, struct rbk_touch *touc
     } while (request->status == REDBUCKET_ERROR_FULL && embedded->grow(embedded, request->ask.now));
 }
 
-static void tell(struct rbk_embedded *embedded, unsigned met)
-{
-    if (met & MET_TORN)
-        rbk_store_tell(&embedded->store, REDBUCKET_EVENT_RECOVERED,
-                       "a process died while it changed a bucket; the change was undone");
-    if (met & MET_FULL)
-        rbk_store_tell(&embedded->store, REDBUCKET_EVENT_FULL,
-                       "the table is full of buckets that keep somebody out");
-}
-
 static void tally(struct rbk_table *table, const struct rbk_touch *touches,
                   const struct rbk_request *request)
 {
@@ -154,8 +155,10 @@ static void decide_one(struct rbk_embedded *embedded, struct rbk_request *reques
 
     request->failed = RBK_NONE;
     request->status = lock_all(embedded, shards, deadline, &met);
-    if (request->status != REDBUCKET_OK)
+    if (request->status != REDBUCKET_OK) {
+        tell(embedded, met);
         return;
+    }
     request->ask.now = now != NULL ? *now : rbk_embedded_now();
     if (embedded->grow != NULL)
         decide_growing(embedded, touches, request);
@@ -165,8 +168,7 @@ static void decide_one(struct rbk_embedded *embedded, struct rbk_request *reques
     if (request->status == REDBUCKET_ERROR_FULL)
         met |= MET_FULL;
     unlock_all(embedded, shards);
-    if (met != 0)
-        tell(embedded, met);
+    tell(embedded, met);
 }
 
 void rbk_embedded_decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
@@ -191,15 +193,17 @@ enum redbucket_status rbk_embedded_read(struct redbucket_store *store, const str
     uint64_t shards = shards_of(embedded, &request, &touch);
     enum redbucket_status status = lock_all(embedded, shards, &deadline, &met);
 
-    if (status != REDBUCKET_OK)
-        return status;
-    (void)place_all(&embedded->table, &request, &touch);
-    rbk_table_find(&embedded->table, &touch, &found);
-    unlock_all(embedded, shards);
-    if (!rbk_state_readable(&found))
-        return REDBUCKET_ERROR_STATE;
-    *state = found;
-    return REDBUCKET_OK;
+    if (status == REDBUCKET_OK) {
+        (void)place_all(&embedded->table, &request, &touch);
+        rbk_table_find(&embedded->table, &touch, &found);
+        unlock_all(embedded, shards);
+        if (rbk_state_readable(&found))
+            *state = found;
+        else
+            status = REDBUCKET_ERROR_STATE;
+    }
+    tell(embedded, met);
+    return status;
 }
 
 enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,
@@ -209,17 +213,21 @@ enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,
     struct rbk_deadline deadline = {.set = false};
     struct rbk_table_counts counts = {0};
     unsigned shards_len = embedded->grow != NULL ? 1 : rbk_table_shards(&embedded->table);
+    enum redbucket_status status = REDBUCKET_OK;
     unsigned met = 0;
 
     for (unsigned shard = 0; shard < shards_len; shard++) {
         uint64_t shards = (uint64_t)1 << shard;
-        enum redbucket_status status = lock_all(embedded, shards, &deadline, &met);
 
+        status = lock_all(embedded, shards, &deadline, &met);
         if (status != REDBUCKET_OK)
-            return status;
+            break;
         rbk_table_count(&embedded->table, shard, &counts);
         unlock_all(embedded, shards);
     }
+    tell(embedded, met);
+    if (status != REDBUCKET_OK)
+        return status;
     statistics->accepted = counts.accepted;
     statistics->delayed = counts.delayed;
     statistics->rejected = counts.rejected;
@@ -232,7 +240,11 @@ enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,
     return REDBUCKET_OK;
 }
 
+/* A growing table may be changed for another under its lock, which isn't held here; from its first
+ * size on it has room for the longest key. */
 size_t rbk_embedded_key_max(const struct redbucket_store *store)
 {
-    return rbk_table_key_max(&((const struct rbk_embedded *)store)->table);
+    const struct rbk_embedded *embedded = (const struct rbk_embedded *)store;
+
+    return embedded->grow != NULL ? RBK_TABLE_KEY_MAX : rbk_table_key_max(&embedded->table);
 }
