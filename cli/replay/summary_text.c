@@ -94,7 +94,7 @@ static void print_key(const struct rbk_summary_limit *limit, const struct rbk_hi
     char key[RBK_PRINTABLE_SIZE];
 
     if (hit->key_len == 0)
-        strcpy(key, "(empty)");
+        snprintf(key, sizeof(key), "(empty)");
     else
         rbk_printable(hit->key, hit->key_len, KEY_COLUMNS - 2, key);
     fprintf(out, "  %-*s", KEY_COLUMNS - 2, key);
@@ -103,17 +103,56 @@ static void print_key(const struct rbk_summary_limit *limit, const struct rbk_hi
     fprintf(out, "\n");
 }
 
-static void print_limit_head(const struct rbk_summary_limit *limit, FILE *out)
+/* The rate by the second, or by a longer time where that reads better: "10/m", not 0.1666... */
+static void format_rate(double rate, char out[RBK_NUMBER_SIZE + REDBUCKET_NUMBER_SIZE])
+{
+    static const struct {
+        double seconds;
+        const char *name;
+    } units[] = {{1, "s"}, {60, "m"}, {3600, "h"}, {86400, "d"}};
+    char shortest[REDBUCKET_NUMBER_SIZE];
+    size_t best = 0;
+
+    redbucket_number_format(rate, shortest);
+    for (size_t i = 1; i < sizeof(units) / sizeof(units[0]) && strlen(shortest) > 5; i++) {
+        char number[REDBUCKET_NUMBER_SIZE];
+
+        redbucket_number_format(rate * units[i].seconds, number);
+        if (strlen(number) < strlen(shortest)) {
+            memcpy(shortest, number, sizeof(shortest));
+            best = i;
+        }
+    }
+    snprintf(out, RBK_NUMBER_SIZE + REDBUCKET_NUMBER_SIZE, "%s/%s", shortest, units[best].name);
+}
+
+/* The limit as one would type it, its rate made readable. */
+static void print_limit_text(const struct redbucket_named_limit *limit, FILE *out)
 {
     char text[REDBUCKET_LIMIT_TEXT_SIZE];
+    char rate[RBK_NUMBER_SIZE + REDBUCKET_NUMBER_SIZE];
+    char name[RBK_PRINTABLE_SIZE];
+    const size_t name_len = strlen(limit->name);
+    const char *rest;
+
+    redbucket_limit_format(limit, text);
+    rest = text + (name_len < strlen(text) ? name_len : strlen(text));
+    rest += strcspn(rest, ",");
+    format_rate(limit->limit.rate, rate);
+    rbk_printable((struct rbk_span){limit->name, name_len}, name_len, KEY_COLUMNS, name);
+    fprintf(out, "\n%s:%s%s\n", name, rate, rest);
+}
+
+static void print_limit_head(const struct rbk_summary_limit *limit, FILE *out)
+{
     char requests[RBK_NUMBER_SIZE];
     char keys[RBK_NUMBER_SIZE];
     bool exact;
 
-    redbucket_limit_format(limit->limit, text);
+    print_limit_text(limit->limit, out);
     rbk_grouped(limit->requests, requests);
     rbk_grouped(rbk_hits_keys(limit->hits, &exact), keys);
-    fprintf(out, "\n%s\n  %s %s, ", text, requests, limit->requests == 1 ? "request" : "requests");
+    fprintf(out, "  %s %s, ", requests, limit->requests == 1 ? "request" : "requests");
     if (limit->delayed + limit->rejected == 0)
         fprintf(out, "none delayed or rejected\n");
     else
@@ -207,6 +246,7 @@ static void print_row(const struct rbk_histogram *histogram, size_t index, uint6
 static void print_when(struct rbk_histogram *histogram, FILE *out)
 {
     char width[RBK_NUMBER_SIZE];
+    char title[2 * RBK_NUMBER_SIZE];
     uint64_t most = 1;
 
     if (histogram->len == 0)
@@ -216,10 +256,8 @@ static void print_when(struct rbk_histogram *histogram, FILE *out)
     for (size_t i = 0; i < histogram->len; i++)
         if (bin_total(&histogram->bins[i]) > most)
             most = bin_total(&histogram->bins[i]);
-    fprintf(out,
-            "\nUTC, %-6s a row   requests   delayed  rejected  "
-            ". at once + delayed # rejected\n",
-            width);
+    snprintf(title, sizeof(title), "UTC, %s a row", width);
+    fprintf(out, "\n%-16s   requests   delayed  rejected  . at once + delayed # rejected\n", title);
     for (size_t i = 0; i < histogram->len; i++)
         print_row(histogram, i, most, out);
 }
