@@ -9,7 +9,6 @@
 #include "json.h"
 #include "load.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define SECONDS_MAX 3600.0
@@ -116,21 +115,19 @@ static int add_limit(struct bench *bench)
 
 static int bench_store(struct bench *bench)
 {
-    struct cli_load_result *result = calloc(1, sizeof(*result));
-    int status =
-        result != NULL ? add_limit(bench) : rbk_cli_fail(CLI_STORE, "bench", "out of memory");
+    struct cli_load_result result = {.decisions = 0};
+    int status = add_limit(bench);
 
     if (status == CLI_DONE)
         status = check_room(bench);
     if (status == CLI_DONE) {
-        status = rbk_load_run(&bench->load, result);
+        status = rbk_load_run(&bench->load, &result);
         rbk_load_forget(&bench->load);
     }
     if (status == CLI_DONE && bench->context->json)
-        print_json(bench, result);
+        print_json(bench, &result);
     else if (status == CLI_DONE)
-        print_text(bench, result);
-    free(result);
+        print_text(bench, &result);
     return status;
 }
 

@@ -72,7 +72,7 @@ enum redbucket_status rbk_rate_parse(const char *text, size_t len, double *rate,
                                      struct redbucket_error *error)
 {
     char quoted[RBK_QUOTE_SIZE];
-    double value;
+    double value = 0.0;
     enum redbucket_status status =
         read_quantity(text, len, &(struct quantity){rate_units, rate_expected}, &value, error);
 
@@ -96,7 +96,7 @@ enum redbucket_status rbk_duration_parse(const char *text, size_t len, double *s
                                          struct redbucket_error *error)
 {
     char quoted[RBK_QUOTE_SIZE];
-    double value;
+    double value = 0.0;
     enum redbucket_status status = read_quantity(
         text, len, &(struct quantity){duration_units, duration_expected}, &value, error);
 

@@ -177,7 +177,7 @@ static enum redbucket_status read_limit(struct span span, struct redbucket_named
     if (status == REDBUCKET_OK)
         status = read_options(cut(rest, rate_len, rest.len), limit, error);
     if (status == REDBUCKET_OK && limit->zone[0] == '\0')
-        strcpy(limit->zone, limit->name);
+        memcpy(limit->zone, limit->name, sizeof(limit->zone));
     return status;
 }
 

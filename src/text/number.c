@@ -126,18 +126,22 @@ static bool reads_back(const char *text, double number)
     return rbk_number_read(text, strlen(text), &again, &taken) == REDBUCKET_OK && again == number;
 }
 
+/* What isn't written in digits. -0 is a 0 to everyone who reads it. */
+static const char *word_for(double number)
+{
+    if (isnan(number))
+        return "nan";
+    if (isinf(number))
+        return number > 0.0 ? "inf" : "-inf";
+    return number == 0.0 ? "0" : NULL;
+}
+
 void redbucket_number_format(double number, char out[REDBUCKET_NUMBER_SIZE])
 {
-    if (isnan(number)) {
-        strcpy(out, "nan");
-        return;
-    }
-    if (isinf(number)) {
-        strcpy(out, number > 0.0 ? "inf" : "-inf");
-        return;
-    }
-    if (number == 0.0) { /* -0 is a 0 to everyone who reads this */
-        strcpy(out, "0");
+    const char *word = word_for(number);
+
+    if (word != NULL) {
+        snprintf(out, REDBUCKET_NUMBER_SIZE, "%s", word);
         return;
     }
     for (int digits = 15; digits <= 17; digits++) {
@@ -166,6 +170,6 @@ const char *rbk_quote(const char *text, size_t len, char out[RBK_QUOTE_SIZE])
         *to++ = hex[byte >> 4];
         *to++ = hex[byte & 15];
     }
-    strcpy(to, shown < len ? "...\"" : "\"");
+    snprintf(to, sizeof("...\""), "%s", shown < len ? "...\"" : "\"");
     return out;
 }
