@@ -68,23 +68,39 @@ REDBUCKET_API const char *redbucket_version(void);
  *   UNSUPPORTED    this store can't do that
  *   MEMORY         out of memory
  *   SYSTEM         the operating system refused something; the message says what
+ *   UNAVAILABLE    the server can't be reached, or says that it can't serve now; nothing was taken
+ *   IO             the connection broke in the middle; whether something was taken is unknown
+ *   PROTOCOL       the server sent what makes no sense; whether something was taken is unknown
+ *   AUTH           the server wants another user or password, or forbids the user what it takes
+ *   READONLY       the server is a replica, which can't take anything
+ *   TLS            the server's certificate is not good for its name, or TLS failed otherwise
+ *   CONFLICT       others changed the same buckets until the deadline; nothing was taken
+ *   SERVER         the server refused the command; the message has its words
  */
-#define REDBUCKET_STATUS_MAP(X)                             \
-    X(OK, "ok")                                             \
-    X(ERROR_ARGUMENT, "invalid argument")                   \
-    X(ERROR_LIMIT, "invalid limit")                         \
-    X(ERROR_DUPLICATE, "named twice")                       \
-    X(ERROR_UNKNOWN_LIMIT, "unknown limit")                 \
-    X(ERROR_URL, "invalid store URL")                       \
-    X(ERROR_KEY, "key too long for the store")              \
-    X(ERROR_FULL, "store full")                             \
-    X(ERROR_STATE, "stored state can't be read")            \
-    X(ERROR_TIMEOUT, "deadline passed")                     \
-    X(ERROR_FOREIGN, "not a store of this library")         \
-    X(ERROR_MISMATCH, "store exists with other parameters") \
-    X(ERROR_UNSUPPORTED, "not supported by this store")     \
-    X(ERROR_MEMORY, "out of memory")                        \
-    X(ERROR_SYSTEM, "system error")
+#define REDBUCKET_STATUS_MAP(X)                               \
+    X(OK, "ok")                                               \
+    X(ERROR_ARGUMENT, "invalid argument")                     \
+    X(ERROR_LIMIT, "invalid limit")                           \
+    X(ERROR_DUPLICATE, "named twice")                         \
+    X(ERROR_UNKNOWN_LIMIT, "unknown limit")                   \
+    X(ERROR_URL, "invalid store URL")                         \
+    X(ERROR_KEY, "key too long for the store")                \
+    X(ERROR_FULL, "store full")                               \
+    X(ERROR_STATE, "stored state can't be read")              \
+    X(ERROR_TIMEOUT, "deadline passed")                       \
+    X(ERROR_FOREIGN, "not a store of this library")           \
+    X(ERROR_MISMATCH, "store exists with other parameters")   \
+    X(ERROR_UNSUPPORTED, "not supported by this store")       \
+    X(ERROR_MEMORY, "out of memory")                          \
+    X(ERROR_SYSTEM, "system error")                           \
+    X(ERROR_UNAVAILABLE, "server unavailable")                \
+    X(ERROR_IO, "connection broke")                           \
+    X(ERROR_PROTOCOL, "server sent nonsense")                 \
+    X(ERROR_AUTH, "not authorized by the server")             \
+    X(ERROR_READONLY, "server is a read-only replica")        \
+    X(ERROR_TLS, "secure connection failed")                  \
+    X(ERROR_CONFLICT, "changed by others until the deadline") \
+    X(ERROR_SERVER, "refused by the server")
 
 enum redbucket_status {
 #define REDBUCKET_STATUS_CODE(name, text) REDBUCKET_##name,
