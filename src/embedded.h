@@ -10,14 +10,9 @@
 #ifndef RBK_EMBEDDED_H
 #define RBK_EMBEDDED_H
 
+#include "deadline.h"
 #include "store.h"
 #include "table/table.h"
-
-/* When waiting ends, by CLOCK_MONOTONIC; read off the clock only once something has to wait. */
-struct rbk_deadline {
-    bool set;
-    struct timespec at;
-};
 
 struct rbk_embedded {
     struct redbucket_store store;

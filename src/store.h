@@ -16,8 +16,6 @@
 #include "model/decide.h"
 #include "model/key.h"
 
-#include <time.h>
-
 struct redbucket_store;
 struct rbk_url;
 

@@ -10,7 +10,6 @@
 #include "url.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,32 +27,18 @@ static struct shm *shm_of(struct rbk_embedded *embedded)
     return (struct shm *)embedded;
 }
 
-static void start(struct rbk_deadline *deadline, double seconds)
-{
-    double whole = floor(seconds);
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &deadline->at);
-    deadline->at.tv_sec += (time_t)whole;
-    deadline->at.tv_nsec += (long)((seconds - whole) * 1e9);
-    if (deadline->at.tv_nsec >= 1000000000) {
-        deadline->at.tv_nsec -= 1000000000;
-        deadline->at.tv_sec++;
-    }
-    deadline->set = true;
-}
-
 #ifdef HAVE_CLOCKLOCK
-static int lock_until(pthread_mutex_t *mutex, const struct timespec *until)
+static int lock_until(pthread_mutex_t *mutex, const struct rbk_deadline *until)
 {
-    return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, until);
+    return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until->at);
 }
 #else
 /* Without pthread_mutex_clocklock, waits go by the clock that can be set: so only in short pieces,
  * each checked against the one that can't. */
-static int lock_until(pthread_mutex_t *mutex, const struct timespec *until)
+static int lock_until(pthread_mutex_t *mutex, const struct rbk_deadline *until)
 {
     for (;;) {
-        struct timespec now, piece;
+        struct timespec piece;
         int number;
 
         (void)clock_gettime(CLOCK_REALTIME, &piece);
@@ -65,9 +50,7 @@ static int lock_until(pthread_mutex_t *mutex, const struct timespec *until)
         number = pthread_mutex_timedlock(mutex, &piece);
         if (number != ETIMEDOUT)
             return number;
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec > until->tv_sec ||
-            (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec))
+        if (rbk_deadline_left(until) <= 0.0)
             return ETIMEDOUT;
     }
 }
@@ -81,8 +64,8 @@ static enum redbucket_status lock(struct rbk_embedded *embedded, unsigned shard,
 
     if (number == EBUSY) {
         if (!deadline->set)
-            start(deadline, shm_of(embedded)->timeout);
-        number = lock_until(mutex, &deadline->at);
+            rbk_deadline_start(deadline, shm_of(embedded)->timeout);
+        number = lock_until(mutex, deadline);
     }
     /* The journal, not the mutex, tells whether there is anything to undo. */
     if (number == EOWNERDEAD)

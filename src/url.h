@@ -42,9 +42,9 @@ enum redbucket_status rbk_url_known(const struct rbk_url *url, const char *known
 const char *rbk_url_get(const struct rbk_url *url, const char *name);
 
 /*
- * Values of a kind: a number of bytes, from 32k to 200g, with an optional k, m or g (of 1024); an access mode in octal
- * that lets its owner read and write; a duration above 0 of at most an hour, in seconds. Each
- * leaves *value alone when the parameter is absent.
+ * Values of a kind: a number of bytes, from 32k to 200g, with an optional k, m or g (of 1024); an
+ * access mode in octal that lets its owner read and write; a duration above 0 of at most an hour,
+ * in seconds. Each leaves *value alone when the parameter is absent.
  */
 enum redbucket_status rbk_url_size(const struct rbk_url *url, const char *name, size_t *value,
                                    struct redbucket_error *error);

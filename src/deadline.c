@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arithmetic on deadlines.
+ */
+#include "deadline.h"
+
+#include <limits.h>
+#include <math.h>
+
+void rbk_deadline_start(struct rbk_deadline *deadline, double seconds)
+{
+    double whole = floor(seconds);
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &deadline->at);
+    deadline->at.tv_sec += (time_t)whole;
+    deadline->at.tv_nsec += (long)((seconds - whole) * 1e9);
+    if (deadline->at.tv_nsec >= 1000000000) {
+        deadline->at.tv_nsec -= 1000000000;
+        deadline->at.tv_sec++;
+    }
+    deadline->set = true;
+}
+
+double rbk_deadline_left(const struct rbk_deadline *deadline)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    double left = (double)(deadline->at.tv_sec - now.tv_sec) +
+                  (double)(deadline->at.tv_nsec - now.tv_nsec) * 1e-9;
+
+    return left > 0.0 ? left : 0.0;
+}
+
+int rbk_deadline_left_ms(const struct rbk_deadline *deadline)
+{
+    double left = ceil(rbk_deadline_left(deadline) * 1e3);
+
+    return left < INT_MAX ? (int)left : INT_MAX;
+}
