@@ -14,16 +14,16 @@ all: ready-build compile ## build the command and the libraries, in build/ (the 
 demo: setup-build compile ## replay a sample log against two limits, then ask for a few permits
 	@scripts/demo $(BUILD)
 
-check: setup-build compile ## run every test; the last line counts the cases
+check: setup-build setup-servers compile ## run every test; the last line counts the cases
 	@scripts/check $(BUILD)
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR when given
 	@scripts/install $(BUILD) '$(PREFIX)' '$(DESTDIR)'
 
-bench: setup-build compile ## measure, as ratios in one run
+bench: setup-build setup-servers compile ## measure, as ratios in one run
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
 
-sanitize: setup-build setup-sanitize ## run every test under ASan and UBSan, then under TSan
+sanitize: setup-build setup-servers setup-sanitize ## run every test under ASan and UBSan, then under TSan
 	@scripts/sanitize $(SANITIZERS)
 
 fuzz: setup-build setup-sanitize ## run each fuzzer for FUZZ_SECONDS (60)
@@ -32,11 +32,15 @@ fuzz: setup-build setup-sanitize ## run each fuzzer for FUZZ_SECONDS (60)
 lint: setup-build setup-lint compile ## check format, style, layers, exports, warnings
 	@scripts/lint/run $(BUILD)
 
-clean: ## remove every build directory
-	rm -rf build build-*/
+clean: ## remove every build directory (build-deps, which was fetched, stays)
+	find . -maxdepth 1 -type d \( -name build -o -name 'build-*' \) ! -name build-deps -exec rm -rf {} +
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup-servers:
+	@scripts/setup servers
+	@scripts/servers
 
 # Ninja knows better than make what is out of date, so these are never files to make.
 setup-%:
