@@ -8,6 +8,7 @@
  * whoever takes the lock next, as after a crash.
  */
 #include "embedded.h"
+#include "fork_page.h"
 #include "url.h"
 
 #include <errno.h>
@@ -29,6 +30,8 @@
 struct memory_lock {
     _Alignas(64) pthread_mutex_t mutex;
 };
+
+#define LOCKS_SIZE (RBK_TABLE_SHARDS_MAX * sizeof(struct memory_lock))
 
 struct memory {
     struct rbk_embedded embedded;
@@ -114,8 +117,7 @@ static void close_memory(struct redbucket_store *store)
 
     if (memory->bytes != NULL)
         (void)munmap(memory->bytes, memory->size);
-    if (memory->locks != NULL)
-        (void)munmap(memory->locks, RBK_TABLE_SHARDS_MAX * sizeof memory->locks[0]);
+    rbk_fork_page_unmap(memory->locks, LOCKS_SIZE);
     free(memory);
 }
 
@@ -128,28 +130,11 @@ static const struct rbk_store_ops memory_ops = {
     .own_clock_only = false,
 };
 
-static enum redbucket_status make_locks(struct memory *memory, struct redbucket_error *error)
-{
-    size_t size = RBK_TABLE_SHARDS_MAX * sizeof memory->locks[0];
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    static const pthread_mutex_t zero;
-
-    memory->locks = map(size);
-    if (memory->locks == NULL)
-        return rbk_fail_system(error, errno, "memory: store: locks");
-    if (madvise(memory->locks, size, MADV_WIPEONFORK) != 0)
-        return rbk_fail_system(error, errno, "memory: store: locks that survive fork (Linux 4.14)");
-    if (memcmp(&unlocked, &zero, sizeof zero) != 0)
-        return rbk_fail(error, REDBUCKET_ERROR_UNSUPPORTED, -1,
-                        "memory: store: an unlocked mutex is not all zeros on this system");
-    return REDBUCKET_OK;
-}
-
 static enum redbucket_status make(struct memory *memory, bool growing,
                                   struct redbucket_error *error)
 {
     uint64_t secret[2];
-    enum redbucket_status status = make_locks(memory, error);
+    enum redbucket_status status = rbk_fork_page_map(LOCKS_SIZE, (void **)&memory->locks, error);
 
     if (status != REDBUCKET_OK)
         return status;
