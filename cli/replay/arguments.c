@@ -121,14 +121,17 @@ static int keys_parse(const struct cli_context *context, struct rbk_replay_argum
     arguments->templates = calloc(context->limits_len, sizeof(struct rbk_key_template *));
     if (!arguments->templates)
         return rbk_cli_fail(CLI_STORE, "replay", "out of memory");
-    for (size_t i = 0; exit_status == CLI_DONE && i < arguments->keys_len; i++)
-        exit_status = key_parse(context, arguments, arguments->keys[i]);
+    for (const char **key = arguments->keys; exit_status == CLI_DONE && *key; key++)
+        exit_status = key_parse(context, arguments, *key);
     return exit_status;
 }
 
 static int log_check(const struct cli_context *context,
                      const struct rbk_replay_arguments *arguments, enum rbk_replay_format format)
 {
+    /* JSON lines would need none, but the first line doesn't look like them. */
+    const char *hint = arguments->format == RBK_FORMAT_AUTO ? ", or --format jsonl" : "";
+
     if (context->limits_len > REDBUCKET_KEYS_MAX)
         return rbk_cli_fail(CLI_USAGE, "replay", "%zu limits: a line can name at most %d",
                             context->limits_len, REDBUCKET_KEYS_MAX);
@@ -139,8 +142,8 @@ static int log_check(const struct cli_context *context,
         if (!template)
             return rbk_cli_fail(CLI_USAGE, "replay",
                                 "limit %s has no key: expected --key '%s=$FIELD', such as "
-                                "--key '%s=$remote_addr'",
-                                name, name, name);
+                                "--key '%s=$remote_addr'%s",
+                                name, name, name, hint);
         if (format == RBK_FORMAT_COMMON && rbk_key_template_uses(template, RBK_LOG_HTTP_USER_AGENT))
             return rbk_cli_fail(CLI_USAGE, "replay",
                                 "limit %s: the common format has no $http_user_agent", name);

@@ -25,7 +25,7 @@ enum rbk_replay_format {
  *   answers    --output jsonl: a line for each step, rather than a summary
  *   reorder_s  the window
  *   templates  one for each limit of the context, NULL where no --key was given
- *   keys       the texts of --key; keys_len of them
+ *   keys       the texts of --key, keys_len of them and a NULL
  *   files      the arguments, "-" for standard input
  */
 struct rbk_replay_arguments {

@@ -25,9 +25,11 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-void rbk_progress_begin(struct rbk_progress *progress, uint64_t bytes)
+void rbk_progress_begin(struct rbk_progress *progress, uint64_t bytes, bool prints)
 {
-    *progress = (struct rbk_progress){.wanted = isatty(STDERR_FILENO) == 1, .bytes = bytes};
+    const bool wanted = isatty(STDERR_FILENO) == 1 && !(prints && isatty(STDOUT_FILENO) == 1);
+
+    *progress = (struct rbk_progress){.wanted = wanted, .bytes = bytes};
     if (progress->wanted) {
         progress->begin_s = now();
         progress->next_s = progress->begin_s + FIRST_AFTER_S;

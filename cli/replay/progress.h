@@ -19,8 +19,9 @@ struct rbk_progress {
     double next_s;
 };
 
-/* `bytes`: of all files together, or 0 when that isn't known. */
-void rbk_progress_begin(struct rbk_progress *progress, uint64_t bytes);
+/* `bytes`: of all files together, or 0 when that isn't known. `prints`: the replay prints as it
+ * goes, so where that is on a terminal too, progress would be in its way. */
+void rbk_progress_begin(struct rbk_progress *progress, uint64_t bytes, bool prints);
 
 /* Call it now and then: it shows something new a few times a second. */
 void rbk_progress_show(struct rbk_progress *progress, uint64_t lines, uint64_t bytes_done);

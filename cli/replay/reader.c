@@ -269,7 +269,7 @@ static bool reader_init(struct reader *reader)
         return false;
     for (size_t i = 0; i < limits_len; i++)
         reader->names[i] = reader->context->limits[i]->name;
-    rbk_progress_begin(&reader->progress, bytes_of(reader->arguments));
+    rbk_progress_begin(&reader->progress, bytes_of(reader->arguments), reader->arguments->answers);
     return true;
 }
 

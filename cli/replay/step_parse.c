@@ -102,7 +102,7 @@ static enum redbucket_status step_get(const json_t *object, const struct rbk_ste
     enum redbucket_operation operation;
     struct rbk_step_keys keys;
     enum redbucket_status status;
-    double time_s;
+    double time_s = 0;
     double cost = 1;
 
     if (!json_is_object(object))

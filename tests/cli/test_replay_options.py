@@ -66,10 +66,11 @@ class Options(CommandTest):
                      "of an address", *LIMIT, "replay", "--key", "ip=$remote_addr/129", self.log)
 
     def test_every_limit_needs_a_key_for_a_log(self):
-        for more in ((), ("--format", "combined"), ("--format", "common")):
+        for more, hint in (((), ", or --format jsonl"), (("--format", "combined"), ""),
+                           (("--format", "common"), "")):
             with self.subTest(more=more):
                 self.refused("limit page has no key: expected --key 'page=$FIELD', such as "
-                             "--key 'page=$remote_addr'",
+                             f"--key 'page=$remote_addr'{hint}",
                              *LIMIT, "-l", "page:1", "replay", *more, *KEY, self.log)
 
     def test_the_common_format_has_no_agent(self):
@@ -88,7 +89,9 @@ class Options(CommandTest):
         status, _, err = self.run_command("-s", "memory:?size=x", *LIMIT, "replay", *KEY, self.log)
         self.assertEqual(status, 2)
         self.assertIn("size", err)
-        self.env["REDBUCKET_STORE"] = self.store
+        for url in ("bogus://nowhere", self.store):
+            self.env["REDBUCKET_STORE"] = url
+            self.assertEqual(self.run_command(*LIMIT, "replay", *KEY, self.log)[0], 0)
         config = self.write("redbucket.conf", f'store = "{self.store}"\n')
         for more in ((), ("-c", config), ("-s", "memory:"), ("-s", "memory:?size=1m")):
             with self.subTest(more=more):
