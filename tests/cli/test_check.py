@@ -69,6 +69,17 @@ class Check(CommandTest):
             "allows": "up to 2 at once, then 30 a minute", "zone": "ip", "rate": 0.5, "burst": 1,
             "delay": 0, "expiry": 0, "lease": 2, "lease_time": 0.05}})
 
+    def test_json_is_json_whatever_a_name_holds(self):
+        for name, shown in ((b"caf\xe9.conf", "caf\ufffd.conf"), ("caf\u00e9 \u20ac \U0001f34e".encode(),
+                                                               "caf\u00e9 \u20ac \U0001f34e"),
+                            (b'"quoted\\"\n\x7f', '"quoted\\"\n\x7f'),
+                            (b"\xc0\xae\xed\xa0\x80\xf5\xe2\x82", "\ufffd" * 8)):
+            path = os.path.join(self.folder.encode(), name)
+            with open(path, "wb"):
+                pass
+            answer = self.ask("-c", name, "check")
+            self.assertEqual(answer["configuration"], shown)
+
     def test_a_store_that_is_not_there_is_status_3_behind_the_configuration(self):
         with open(f"/dev/shm/{self.store_name}", "wb") as file:
             file.write(b"something else" * 1000)

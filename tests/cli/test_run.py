@@ -2,7 +2,9 @@
 """run: the command's streams, signals and ends, and what happens when there is no permit."""
 
 import os
+import shutil
 import signal
+import sys
 import time
 import unittest
 
@@ -155,7 +157,12 @@ class Signals(CommandTest):
         self.assertEqual(process.wait(timeout=20), 128 + signal.SIGTERM)
 
     def test_what_was_ignored_stays_ignored(self):
-        process = self.begin("echo ready; sleep 0.5; exit 4",
+        """Not even a command that wants it gets the hang-up that nohup keeps away."""
+        path = self.write("listener.py", "import signal, sys, time\n"
+                                         "signal.signal(signal.SIGHUP, lambda *_: sys.exit(9))\n"
+                                         "print('ready', flush=True)\ntime.sleep(0.5)\n"
+                                         "sys.exit(4)\n")
+        process = self.begin(f"exec {sys.executable} {path}",
                              preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         process.send_signal(signal.SIGHUP)
         self.assertEqual(process.wait(timeout=20), 4)
@@ -188,11 +195,11 @@ class Signals(CommandTest):
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=20), -signal.SIGINT)
 
-    @unittest.skipUnless(os.path.exists("/dev/ptmx"), "no pseudo terminals here")
-    def test_an_interrupt_from_the_terminal_arrives_once(self):
+    COUNTING = ("n=0; trap 'n=$((n+1))' INT; echo ready; i=0; "
+                "while [ $i -lt 20 ]; do i=$((i+1)); sleep 0.05; done; echo n=$n; exit 4")
+
+    def interrupt_from_terminal(self, script):
         master, slave = os.openpty()
-        script = ("n=0; trap 'n=$((n+1))' INT; echo ready; i=0; "
-                  "while [ $i -lt 20 ]; do i=$((i+1)); sleep 0.05; done; echo n=$n; exit 4")
 
         def lead_terminal():
             os.setsid()
@@ -203,7 +210,18 @@ class Signals(CommandTest):
         out, _ = process.communicate(timeout=20)
         os.close(master)
         os.close(slave)
-        self.assertEqual((process.returncode, out), (4, b"n=1\n"))
+        return process.returncode, out
+
+    @unittest.skipUnless(os.path.exists("/dev/ptmx"), "no pseudo terminals here")
+    def test_an_interrupt_from_the_terminal_arrives_once(self):
+        self.assertEqual(self.interrupt_from_terminal(self.COUNTING), (4, b"n=1\n"))
+
+    @unittest.skipUnless(os.path.exists("/dev/ptmx"), "no pseudo terminals here")
+    @unittest.skipUnless(shutil.which("setsid"), "no setsid here")
+    def test_an_interrupt_from_the_terminal_is_not_repeated_by_us(self):
+        """A command that left the terminal sees only what we pass on: nothing."""
+        path = self.write("counting.sh", self.COUNTING)
+        self.assertEqual(self.interrupt_from_terminal(f"exec setsid sh {path}"), (4, b"n=0\n"))
 
 
 if __name__ == "__main__":

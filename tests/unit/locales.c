@@ -42,7 +42,8 @@ int enter_locale(void **state)
     snprintf(command, sizeof(command), "localedef -i %s -f UTF-8 %s/%s >/dev/null 2>&1",
              wanted->name, wanted->folder, name);
     /* Its status also tells of mere warnings; setlocale says whether it has become one. */
-    if (system(command) == -1 || setenv("LOCPATH", wanted->folder, 1) != 0)
+    if (system(command) == -1 || setenv("LOCPATH", wanted->folder, 1) != 0 ||
+        setenv("LC_ALL", name, 1) != 0)
         return -1;
     setlocale(LC_ALL, name);
     return 0;
@@ -53,6 +54,7 @@ int leave_locale(void **state)
     struct locale_case *wanted = *state;
 
     setlocale(LC_ALL, "C");
+    unsetenv("LC_ALL");
     unsetenv("LOCPATH");
     return nftw(wanted->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
