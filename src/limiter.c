@@ -6,6 +6,7 @@
 #include "limiter.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,6 +155,7 @@ static struct rbk_named *make_named(const char *name, const struct redbucket_lim
         .zone = calloc(1, limit->zone_len + 1),
         .zone_len = limit->zone_len,
         .limit = {limit->rate, limit->burst, limit->delay},
+        .expiry = ceil(limit->expiry),
         .as_given = *limit,
     };
     if (named->name == NULL || named->zone == NULL) {
@@ -163,6 +165,15 @@ static struct rbk_named *make_named(const char *name, const struct redbucket_lim
     memcpy(named->zone, limit->zone, limit->zone_len);
     named->as_given.zone = (const char *)named->zone;
     return named;
+}
+
+static bool apart(const struct redbucket_store *store, const struct rbk_named *other,
+                  const struct redbucket_limit *limit)
+{
+    struct rbk_key a = {.zone = other->zone, .zone_len = other->zone_len};
+    struct rbk_key b = {.zone = (const unsigned char *)limit->zone, .zone_len = limit->zone_len};
+
+    return store->ops->apart == NULL || store->ops->apart(store, &a, &b);
 }
 
 static enum redbucket_status check_names(const struct redbucket_limiter *limiter, const char *name,
@@ -189,6 +200,12 @@ static enum redbucket_status check_names(const struct redbucket_limiter *limiter
                 error, REDBUCKET_ERROR_DUPLICATE, -1,
                 "limit %s: its zone is the zone of limit %s, and one zone has one limit", name,
                 other->name);
+        if (!apart(limiter->store, other, limit))
+            return rbk_fail(
+                error, REDBUCKET_ERROR_DUPLICATE, -1,
+                "limit %s: under the key format, a key of its zone could be one of limit "
+                "%s",
+                name, other->name);
     }
     return REDBUCKET_OK;
 }

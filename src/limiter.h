@@ -14,6 +14,7 @@ struct rbk_named {
     unsigned char *zone;
     size_t zone_len;
     struct rbk_limit limit;
+    double expiry;                   /* in whole seconds */
     struct redbucket_limit as_given; /* its zone is the copy */
 };
 

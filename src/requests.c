@@ -55,6 +55,7 @@ static enum redbucket_status add_key(const struct redbucket_limiter *limiter,
     key->key = (const unsigned char *)given->key;
     key->key_len = given->key_len != 0 ? given->key_len : strlen(given->key);
     claim->limit = named->limit;
+    claim->expiry = named->expiry;
     return key->key_len <= limiter->store->ops->key_max(limiter->store) ? REDBUCKET_OK
                                                                         : REDBUCKET_ERROR_KEY;
 }
@@ -108,6 +109,7 @@ static void add_request(const struct redbucket_limiter *limiter, struct redbucke
     to->keys = &piece->keys[piece->keys_len];
     to->claims = &piece->claims[piece->keys_len];
     to->len = request->keys_len;
+    to->degraded = false;
     piece->origin[piece->requests_len++] = request;
     piece->keys_len += request->keys_len;
 }
@@ -123,6 +125,7 @@ static void answer(const struct rbk_request *from, struct redbucket_request *to)
     }
     to->response = (struct redbucket_response){
         .accepted = decided->accepted,
+        .degraded = from->degraded,
         .delay = decided->delay,
         .retry_after = decided->retry_after,
         .reset_after = decided->reset_after,

@@ -52,6 +52,13 @@ enum redbucket_status redbucket_store_statistics(struct redbucket_store *store,
     return status;
 }
 
+void redbucket_store_failure(struct redbucket_store *store, struct redbucket_error *error)
+{
+    *error = (struct redbucket_error){.status = REDBUCKET_OK, .position = -1};
+    if (store->ops->failure != NULL)
+        store->ops->failure(store, error);
+}
+
 void redbucket_store_listen(struct redbucket_store *store, redbucket_listener *listener, void *data)
 {
     store->listener = listener;

@@ -26,6 +26,7 @@ struct rbk_request {
     size_t len; /* of keys and claims, at most REDBUCKET_KEYS_MAX */
     enum redbucket_status status;
     size_t failed;
+    bool degraded; /* a failure policy answered */
     struct rbk_answer answer;
 };
 
@@ -39,6 +40,16 @@ struct rbk_store_ops {
     enum redbucket_status (*statistics)(struct redbucket_store *store,
                                         struct redbucket_statistics *statistics);
     size_t (*key_max)(const struct redbucket_store *store);
+
+    /* False when a key of one zone could have the name of a key of the other; only the zones of `a`
+     * and `b` matter. NULL where zones can't meet. */
+    bool (*apart)(const struct redbucket_store *store, const struct rbk_key *a,
+                  const struct rbk_key *b);
+
+    /* Why the store failed last, status OK when it hasn't. NULL where there is no more to say than
+     * a request's status does. */
+    void (*failure)(struct redbucket_store *store, struct redbucket_error *error);
+
     void (*close)(struct redbucket_store *store);
     bool own_clock_only;
 };
@@ -60,5 +71,6 @@ typedef enum redbucket_status rbk_store_opener(const struct rbk_url *url,
 
 rbk_store_opener rbk_memory_open;
 rbk_store_opener rbk_shm_open;
+rbk_store_opener rbk_redis_open;
 
 #endif

@@ -254,6 +254,10 @@ REDBUCKET_API void redbucket_store_close(struct redbucket_store *store);
  *   buckets   buckets held now, empty ones that nobody needed to clear among them
  *   capacity  how many short-keyed buckets (zone and key at most 24 bytes together) fit
  *   bytes     memory set aside for the store
+ *   failed    requests that got an error from a store on a server, by this process
+ *   degraded  requests that a failure policy answered, by this process
+ *
+ * A store on a server counts what this process asks of it, and knows no buckets, capacity or bytes.
  */
 struct redbucket_statistics {
     size_t size;
@@ -266,6 +270,8 @@ struct redbucket_statistics {
     uint64_t buckets;
     uint64_t capacity;
     uint64_t bytes;
+    uint64_t failed;
+    uint64_t degraded;
 };
 
 /* Fills *statistics, whose `size` the caller has set. The numbers are each exact, and taken one
@@ -273,12 +279,30 @@ struct redbucket_statistics {
 REDBUCKET_API REDBUCKET_MUST_CHECK enum redbucket_status
 redbucket_store_statistics(struct redbucket_store *store, struct redbucket_statistics *statistics);
 
-/* What a host may want to log. FULL: a request got ERROR_FULL. RECOVERED: a change that a dead
- * process had begun was undone. */
+/*
+ * What a host may want to log.
+ *
+ *   FULL       a request got ERROR_FULL
+ *   RECOVERED  a change that a dead process had begun was undone
+ *   DOWN       the server can't be used; requests fail at once until it can
+ *   BACK       it can be used again
+ *   DEGRADED   the first request since the store last worked that a failure policy answered
+ */
 enum redbucket_event {
     REDBUCKET_EVENT_FULL,
     REDBUCKET_EVENT_RECOVERED,
+    REDBUCKET_EVENT_DOWN,
+    REDBUCKET_EVENT_BACK,
+    REDBUCKET_EVENT_DEGRADED,
 };
+
+/*
+ * Copies why a store on a server failed last, in the server's words where it had some: status OK
+ * when it hasn't failed, or can't say more than a request's status does. Another thread's failure
+ * may be the later one. Safe from any thread.
+ */
+REDBUCKET_API void redbucket_store_failure(struct redbucket_store *store,
+                                           struct redbucket_error *error);
 
 typedef void redbucket_listener(void *data, enum redbucket_event event, const char *message);
 
