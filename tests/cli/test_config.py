@@ -23,6 +23,13 @@ class Reading(CommandTest):
             f'store = "{self.store}"\n\nlimit user {{ rate = 5/s  burst = 10 }}\n'
             "limit ip   { rate = 20/s  delay = 10 }\n"), ["user:5,burst=10", "ip:20,delay=10"])
 
+    def test_the_example_in_the_manual(self):
+        manual = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "configuration.md")
+        with open(manual, encoding="utf-8") as file:
+            example = file.read().split("\n\nThe file is")[0]
+        text = "".join(line[4:] + "\n" for line in example.splitlines() if line.startswith("    "))
+        self.assertEqual(self.limits(text), ["user:5,burst=10", "ip:20,delay=10,zone=addresses"])
+
     def test_every_setting(self):
         self.assertEqual(self.limits(
             "limit a {\n  rate = 30r/m\n  burst = 1.5\n  delay = 1e1\n  expiry = 1h\n"
