@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define SCHEME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-"
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -18,8 +20,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decodes in place. */
-static enum redbucket_status decode(char *text, struct redbucket_error *error)
+enum redbucket_status rbk_url_decode(char *text, struct redbucket_error *error)
 {
     char *out = text;
 
@@ -43,6 +44,16 @@ static enum redbucket_status decode(char *text, struct redbucket_error *error)
     return REDBUCKET_OK;
 }
 
+/* Names the parameter, unless that may be a piece of a password. */
+static enum redbucket_status refuse_parameter(const struct rbk_url *url, const char *name,
+                                              const char *why, struct redbucket_error *error)
+{
+    if (url->query_has_at)
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                        "store URL: a parameter is %s (in a password, ? is written %%3F)", why);
+    return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: parameter \"%.60s\" %s", name, why);
+}
+
 static enum redbucket_status add_parameter(struct rbk_url *url, char *text,
                                            struct redbucket_error *error)
 {
@@ -53,12 +64,11 @@ static enum redbucket_status add_parameter(struct rbk_url *url, char *text,
                         "store URL: expected NAME=VALUE behind ? and &");
     *equals = '\0';
     if (rbk_url_get(url, text) != NULL)
-        return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: parameter \"%s\" given twice",
-                        text);
+        return refuse_parameter(url, text, "given twice", error);
     if (url->parameters_len == RBK_URL_PARAMETERS)
         return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: too many parameters");
     url->parameters[url->parameters_len++] = (struct rbk_url_parameter){text, equals + 1};
-    return decode(equals + 1, error);
+    return rbk_url_decode(equals + 1, error);
 }
 
 static enum redbucket_status split_query(struct rbk_url *url, char *query,
@@ -91,7 +101,8 @@ enum redbucket_status rbk_url_parse(const char *text, struct rbk_url *url,
 
     char *colon = strchr(url->text, ':');
 
-    if (colon == NULL)
+    /* What has other characters is no scheme but, say, a password that was given alone. */
+    if (colon == NULL || strspn(url->text, SCHEME) != (size_t)(colon - url->text))
         return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: expected memory: or shm:NAME");
     *colon = '\0';
     url->scheme = url->text;
@@ -101,9 +112,29 @@ enum redbucket_status rbk_url_parse(const char *text, struct rbk_url *url,
 
     if (query != NULL)
         *query++ = '\0';
-    enum redbucket_status status = decode(colon + 1, error);
+    url->query_has_at = query != NULL && strchr(query, '@') != NULL;
+    enum redbucket_status status =
+        strncmp(url->body, "//", 2) == 0 ? REDBUCKET_OK : rbk_url_decode(colon + 1, error);
 
     return status == REDBUCKET_OK ? split_query(url, query, error) : status;
+}
+
+static const char *moved(const char *text, const struct rbk_url *from, const struct rbk_url *to)
+{
+    return to->text + (text - from->text);
+}
+
+void rbk_url_copy(const struct rbk_url *url, struct rbk_url *copy)
+{
+    memcpy(copy->text, url->text, sizeof copy->text);
+    copy->scheme = moved(url->scheme, url, copy);
+    copy->body = moved(url->body, url, copy);
+    copy->query_has_at = url->query_has_at;
+    copy->parameters_len = url->parameters_len;
+    for (size_t i = 0; i < url->parameters_len; i++) {
+        copy->parameters[i].name = moved(url->parameters[i].name, url, copy);
+        copy->parameters[i].value = moved(url->parameters[i].value, url, copy);
+    }
 }
 
 const char *rbk_url_get(const struct rbk_url *url, const char *name)
@@ -132,10 +163,13 @@ enum redbucket_status rbk_url_known(const struct rbk_url *url, const char *known
     for (size_t i = 0; i < url->parameters_len; i++) {
         const char *name = url->parameters[i].name;
 
-        if (strchr(name, ' ') != NULL || !is_word_of(known, name))
-            return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
-                            "store URL: unknown parameter \"%.60s\": %s: has %s", name, url->scheme,
-                            known);
+        if (strchr(name, ' ') == NULL && is_word_of(known, name))
+            continue;
+        if (url->query_has_at)
+            return refuse_parameter(url, name, "unknown", error);
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                        "store URL: unknown parameter \"%.60s\": %s: has %s", name, url->scheme,
+                        known);
     }
     return REDBUCKET_OK;
 }
