@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the errors of servers mean.
+ *
+ * An error begins with a word in capitals, or with ERR and a sentence. What a command inside a
+ * script or a transaction ran into is the same text with something around it, which is taken off
+ * first; so a text is only ever looked at from its beginning, and a key that is quoted further on
+ * means nothing.
+ */
+#include "redis/server.h"
+
+#include <string.h>
+
+struct meaning {
+    const char *text; /* what the error begins with, in any case */
+    enum redbucket_status status;
+    bool usable;
+};
+
+/* With whole first words. */
+static const struct meaning words[] = {
+    /* Not on this connection. A replica whose master is away is a replica. */
+    {"READONLY", REDBUCKET_ERROR_READONLY, false},
+    {"MASTERDOWN", REDBUCKET_ERROR_UNAVAILABLE, false},
+    {"DENIED", REDBUCKET_ERROR_AUTH, false},
+    {"NOAUTH", REDBUCKET_ERROR_AUTH, false},
+    {"WRONGPASS", REDBUCKET_ERROR_AUTH, false},
+    /* Not now. */
+    {"LOADING", REDBUCKET_ERROR_UNAVAILABLE, true},
+    {"BUSY", REDBUCKET_ERROR_UNAVAILABLE, true},
+    {"OOM", REDBUCKET_ERROR_UNAVAILABLE, true},
+    {"MISCONF", REDBUCKET_ERROR_UNAVAILABLE, true},
+    {"NOREPLICAS", REDBUCKET_ERROR_UNAVAILABLE, true},
+    {"CLUSTERDOWN", REDBUCKET_ERROR_UNAVAILABLE, true},
+    {"TRYAGAIN", REDBUCKET_ERROR_UNAVAILABLE, true},
+    {"MOVED", REDBUCKET_ERROR_UNAVAILABLE, true},
+    {"ASK", REDBUCKET_ERROR_UNAVAILABLE, true},
+    /* Not for this user, not with this key. */
+    {"NOPERM", REDBUCKET_ERROR_AUTH, true},
+    {"WRONGTYPE", REDBUCKET_ERROR_STATE, true},
+};
+
+/* Behind ERR, or behind nothing. */
+static const struct meaning sentences[] = {
+    {"max number of clients", REDBUCKET_ERROR_UNAVAILABLE, false},
+    {"Protocol error", REDBUCKET_ERROR_PROTOCOL, false},
+    {"no upstream host", REDBUCKET_ERROR_UNAVAILABLE, true},
+    {"You can't write against a read only", REDBUCKET_ERROR_READONLY, false},
+    {"invalid password", REDBUCKET_ERROR_AUTH, false},
+    {"operation not permitted", REDBUCKET_ERROR_AUTH, false},
+    {"Client sent AUTH", REDBUCKET_ERROR_AUTH, false},
+    {"AUTH <password> called without any password", REDBUCKET_ERROR_AUTH, false},
+    {"wrong number of arguments for 'auth'", REDBUCKET_ERROR_AUTH, false},
+    {"unknown command", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"unknown subcommand", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"unsupported command", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"Unknown Redis command called from", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"Unknown command called from", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"This Redis command is not allowed from", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"This command is not allowed from", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"Write commands not allowed after non deterministic", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"The user executing the script can't run this command", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"The user executing the script can't access", REDBUCKET_ERROR_AUTH, true},
+};
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* In any case, and whatever the locale takes for the small letter of an I. */
+static bool begins(const char *text, const char *beginning)
+{
+    for (; *beginning != '\0'; text++, beginning++) {
+        if (lower(*text) != lower(*beginning))
+            return false;
+    }
+    return true;
+}
+
+/* True when the text's first word is this one. */
+static bool first_word(const char *text, const char *word)
+{
+    size_t len = strlen(word);
+
+    return strncmp(text, word, len) == 0 && (text[len] == ' ' || text[len] == '\0');
+}
+
+/*
+ * Takes off what a script puts around an error before Redis 7, where S is a number and H a hash:
+ *   ERR Error running script (call to f_H): @user_script:S: @user_script: S: -WHAT
+ * with the last minus only sometimes.
+ */
+static const char *inside_script(const char *text)
+{
+    const char *at = begins(text, "ERR Error ") ? strstr(text, "): ") : NULL;
+
+    if (at == NULL)
+        return text;
+    at += 3;
+    while (*at == '@') {
+        at += strcspn(at, ":");
+        at += strspn(at, ": 0123456789");
+    }
+    return at;
+}
+
+static const char *inside(const char *text)
+{
+    static const char *const around[] = {"EXECABORT Transaction discarded because of: ", "-",
+                                         "ERR "};
+
+    text = inside_script(text);
+    for (size_t i = 0; i < sizeof around / sizeof around[0]; i++) {
+        if (begins(text, around[i]))
+            text += strlen(around[i]);
+    }
+    return text;
+}
+
+/* A user may have what a command needs and yet not the commands of a script; and where TIME is
+ * refused to all scripts, it is refused like this as well. */
+static bool is_refused_to_script(const char *text)
+{
+    return begins(text, "NOPERM ACL failure in script") && strstr(text, "'time' command") != NULL;
+}
+
+enum redbucket_status rbk_server_error(const char *text, bool *usable)
+{
+    text = inside(text);
+    *usable = true;
+    if (is_refused_to_script(text))
+        return REDBUCKET_ERROR_UNSUPPORTED;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (first_word(text, words[i].text)) {
+            *usable = words[i].usable;
+            return words[i].status;
+        }
+    }
+    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
+        if (begins(text, sentences[i].text)) {
+            *usable = sentences[i].usable;
+            return sentences[i].status;
+        }
+    }
+    return REDBUCKET_ERROR_SERVER;
+}
+
+bool rbk_server_forgot_script(const char *text)
+{
+    return first_word(text, "NOSCRIPT");
+}
