@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packing requests for the script, and reading what it says of them.
+ */
+#include "wire/call.h"
+
+#include "wire/script.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef RBK_TEST_CLOCK
+double rbk_test_now;
+#endif
+
+void rbk_call_init(struct rbk_call *call, const struct rbk_key_format *key_format,
+                   enum rbk_codec codec)
+{
+    call->key_format = key_format;
+    call->codec = codec;
+    call->names = NULL;
+    call->names_size = 0;
+    rbk_call_clear(call);
+}
+
+void rbk_call_fini(struct rbk_call *call)
+{
+    free(call->names);
+    call->names = NULL;
+    call->names_size = 0;
+}
+
+void rbk_call_clear(struct rbk_call *call)
+{
+    call->names_len = 0;
+    call->claims_len = 0;
+    call->packed_len = 0;
+}
+
+static bool add_name(struct rbk_call *call, const struct rbk_key *key)
+{
+    size_t len = rbk_key_format_len(call->key_format, key);
+    size_t wanted = call->names_len + len;
+
+    if (wanted > call->names_size) {
+        size_t size = wanted < 2048 ? 4096 : wanted * 2;
+        unsigned char *names = realloc(call->names, size);
+
+        if (names == NULL)
+            return false;
+        call->names = names;
+        call->names_size = size;
+    }
+    rbk_key_format_write(call->key_format, key, call->names + call->names_len);
+    call->name_len[call->claims_len++] = len;
+    call->names_len = wanted;
+    return true;
+}
+
+static void pack_byte(struct rbk_call *call, unsigned byte)
+{
+    call->packed[call->packed_len++] = (unsigned char)byte;
+}
+
+static void pack_double(struct rbk_call *call, double number)
+{
+    rbk_double_write(number, call->packed + call->packed_len);
+    call->packed_len += 8;
+}
+
+bool rbk_call_add(struct rbk_call *call, const struct rbk_ask *ask, const struct rbk_key *keys,
+                  const struct rbk_claim *claims, size_t len)
+{
+    pack_byte(call, ask->operation);
+    pack_byte(call, (unsigned)len);
+    pack_double(call, ask->cost);
+    pack_double(call, ask->taken_at);
+    for (size_t i = 0; i < len; i++) {
+        if (!add_name(call, &keys[i]))
+            return false;
+        pack_double(call, claims[i].limit.rate);
+        pack_double(call, claims[i].limit.burst);
+        pack_double(call, claims[i].limit.delay);
+        pack_double(call, claims[i].expiry);
+    }
+    return true;
+}
+
+static void argue(struct rbk_call *call, size_t *len, const void *bytes, size_t bytes_len)
+{
+    call->arguments[(*len)++] = (struct rbk_argument){bytes, bytes_len};
+}
+
+struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text)
+{
+    const char *codec = call->codec == RBK_CODEC_JSON ? "json" : "struct";
+    const unsigned char *name = call->names;
+    size_t len = 0;
+    int digits = snprintf(call->claims_text, sizeof call->claims_text, "%zu", call->claims_len);
+
+    if (with_text) {
+        argue(call, &len, "EVAL", 4);
+        argue(call, &len, rbk_script_text, rbk_script_len);
+    } else {
+        argue(call, &len, "EVALSHA", 7);
+        argue(call, &len, rbk_script_sha, 40);
+    }
+    argue(call, &len, call->claims_text, (size_t)digits);
+    for (size_t i = 0; i < call->claims_len; i++) {
+        argue(call, &len, name, call->name_len[i]);
+        name += call->name_len[i];
+    }
+    argue(call, &len, call->packed, call->packed_len);
+    argue(call, &len, codec, strlen(codec));
+#ifdef RBK_TEST_CLOCK
+    rbk_double_write(rbk_test_now, call->test_time);
+    argue(call, &len, call->test_time, sizeof call->test_time);
+#endif
+    return (struct rbk_command){call->arguments, len};
+}
+
+bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_call *call,
+                         const struct rbk_reply *reply)
+{
+    if (reply->type != RBK_REPLY_ARRAY || reply->len == 0 ||
+        reply->elements[0].type != RBK_REPLY_STRING || reply->elements[0].len != 8)
+        return false;
+    reader->reply = reply;
+    reader->next = 1;
+    reader->now = rbk_double_read((const unsigned char *)reply->elements[0].text);
+    reader->codec = call->codec;
+    return rbk_within(reader->now, -1e15, 1e15);
+}
+
+/* False for what is no state and not the lack of one. */
+static bool read_state(const struct rbk_call_reader *reader, const struct rbk_reply *element,
+                       struct rbk_state *state)
+{
+    *state = (struct rbk_state){.exists = false};
+    if (element->type == RBK_REPLY_NIL)
+        return true;
+    return element->type == RBK_REPLY_STRING &&
+           rbk_state_decode(reader->codec, (const unsigned char *)element->text, element->len,
+                            state);
+}
+
+enum rbk_outcome rbk_call_read(struct rbk_call_reader *reader, struct rbk_ask *ask,
+                               struct rbk_claim *claims, size_t len, struct rbk_answer *answer,
+                               size_t *failed)
+{
+    const struct rbk_reply *elements = &reader->reply->elements[reader->next];
+
+    if (reader->reply->len - reader->next < 1 + len || elements[0].type != RBK_REPLY_INTEGER)
+        return RBK_OUTCOME_NONSENSE;
+    long long outcome = elements[0].integer;
+
+    reader->next += 1 + len;
+    if (outcome < 0 && outcome >= -(long long)len) {
+        *failed = (size_t)-outcome - 1;
+        return RBK_OUTCOME_STATE;
+    }
+    ask->now = reader->now;
+    for (size_t i = 0; i < len; i++) {
+        /* Forgetting is how a state that can't be read is got rid of. */
+        if (!read_state(reader, &elements[1 + i], &claims[i].state) && ask->operation != RBK_RESET)
+            return RBK_OUTCOME_NONSENSE;
+    }
+    rbk_decide(ask, claims, len, answer);
+    return outcome == answer->accepted ? RBK_OUTCOME_DECIDED : RBK_OUTCOME_NONSENSE;
+}
+
+bool rbk_call_read_end(const struct rbk_call_reader *reader)
+{
+    return reader->next == reader->reply->len;
+}

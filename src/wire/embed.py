@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Turns the Lua script into C: its text, without comments and indentation, and its SHA-1.
+
+usage: embed.py SCRIPT OUTPUT [--test-clock]
+
+With --test-clock the time comes with the call, as a packed double in ARGV[3], in the place of the
+server's own. Only test programs are built with that text; no call of the library knows it.
+"""
+
+import hashlib
+import sys
+
+CLOCK = """local time = redis.call('TIME')
+local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
+"""
+TEST_CLOCK = "local now = struct.unpack('<d', ARGV[3])\n"
+
+
+def shortened(text):
+    lines = (line.strip() for line in text.splitlines())
+    return "".join(line + "\n" for line in lines if line and not line.startswith("--"))
+
+
+def quoted(line):
+    return '"' + line.replace("\\", "\\\\").replace('"', '\\"') + '\\n"'
+
+
+def main():
+    with open(sys.argv[1], encoding="ascii") as file:
+        text = shortened(file.read())
+    if "--test-clock" in sys.argv:
+        if text.count(CLOCK) != 1:
+            sys.exit("embed.py: the script's clock is not where it was")
+        text = text.replace(CLOCK, TEST_CLOCK)
+    sha = hashlib.sha1(text.encode("ascii")).hexdigest()
+    body = "\n    ".join(quoted(line) for line in text.splitlines())
+    with open(sys.argv[2], "w", encoding="ascii") as file:
+        file.write('#include "wire/script.h"\n\n')
+        file.write(f"const char rbk_script_text[] =\n    {body};\n")
+        file.write(f"const size_t rbk_script_len = {len(text)};\n")
+        file.write(f'const char rbk_script_sha[] = "{sha}";\n')
+
+
+if __name__ == "__main__":
+    main()
