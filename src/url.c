@@ -103,7 +103,7 @@ enum redbucket_status rbk_url_parse(const char *text, struct rbk_url *url,
 
     /* What has other characters is no scheme but, say, a password that was given alone. */
     if (colon == NULL || strspn(url->text, SCHEME) != (size_t)(colon - url->text))
-        return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: expected memory: or shm:NAME");
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: expected " RBK_URL_KINDS);
     *colon = '\0';
     url->scheme = url->text;
     url->body = colon + 1;

@@ -12,6 +12,9 @@
 
 #include "redbucket/redbucket.h"
 
+/* The kinds of stores, for messages. */
+#define RBK_URL_KINDS "memory:, shm:NAME, redis://, rediss:// or unix://"
+
 #define RBK_URL_MAX        4096
 #define RBK_URL_PARAMETERS 32
 

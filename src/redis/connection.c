@@ -199,13 +199,16 @@ static enum redbucket_status write_some(struct rbk_connection *connection, struc
 /* A server that turns somebody away says why, and hangs up. */
 static enum redbucket_status ended(struct rbk_connection *connection, const struct call *call)
 {
+    char words[RBK_SERVER_WORDS_SIZE];
     bool usable = true;
     enum redbucket_status status = REDBUCKET_ERROR_SERVER;
 
     if (call->got == 1 && call->replies[0].type == RBK_REPLY_ERROR)
         status = rbk_server_error(call->replies[0].text, &usable);
-    if (!usable && (status == REDBUCKET_ERROR_UNAVAILABLE || status == REDBUCKET_ERROR_AUTH))
-        return fail(connection, status, call->replies[0].text);
+    if (!usable && (status == REDBUCKET_ERROR_UNAVAILABLE || status == REDBUCKET_ERROR_AUTH)) {
+        rbk_server_words(call->replies[0].text, words);
+        return fail(connection, status, words);
+    }
     if (connection->stream.ended)
         return fail(connection, REDBUCKET_ERROR_IO, "closed by the server");
     return REDBUCKET_ERROR_IO;

@@ -37,6 +37,13 @@ void rbk_server_read_role(struct rbk_server *server, const struct rbk_reply *rol
  */
 enum redbucket_status rbk_server_error(const char *text, bool *usable);
 
+/* Room for a server's words in a message. */
+#define RBK_SERVER_WORDS_SIZE 160
+
+/* Copies an error's text for people: one printable line, without the arguments that some servers
+ * repeat of a command which they don't know, since those may be a password. */
+void rbk_server_words(const char *text, char words[RBK_SERVER_WORDS_SIZE]);
+
 /* True for NOSCRIPT. */
 bool rbk_server_forgot_script(const char *text);
 

@@ -150,3 +150,15 @@ bool rbk_server_forgot_script(const char *text)
 {
     return first_word(text, "NOSCRIPT");
 }
+
+void rbk_server_words(const char *text, char words[RBK_SERVER_WORDS_SIZE])
+{
+    const char *arguments = strstr(text, ", with args");
+    size_t len = arguments == NULL ? strlen(text) : (size_t)(arguments - text);
+
+    if (len >= RBK_SERVER_WORDS_SIZE)
+        len = RBK_SERVER_WORDS_SIZE - 1;
+    for (size_t i = 0; i < len; i++)
+        words[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i];
+    words[len] = '\0';
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The first round trip of every connection, new or replaced alike: a connection that forgot its
+ * user or its database would count in another place.
+ */
+#include "redis/handshake.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COMMANDS_MAX 4
+
+struct handshake {
+    struct rbk_argument arguments[COMMANDS_MAX][3];
+    struct rbk_command commands[COMMANDS_MAX];
+    struct rbk_reply replies[COMMANDS_MAX];
+    size_t len;
+    char db[16];
+};
+
+static struct rbk_argument text(const char *string)
+{
+    return (struct rbk_argument){string, strlen(string)};
+}
+
+/* Adds a command of one to three words; returns its number. */
+static size_t add(struct handshake *shake, const char *first, const char *second, const char *third)
+{
+    const char *const words[] = {first, second, third};
+    size_t at = shake->len++;
+    size_t len = 0;
+
+    for (size_t i = 0; i < 3 && words[i] != NULL; i++)
+        shake->arguments[at][len++] = text(words[i]);
+    shake->commands[at] = (struct rbk_command){shake->arguments[at], len};
+    return at;
+}
+
+/* The error of a command that must succeed, or OK. */
+static enum redbucket_status must(const struct rbk_reply *reply, const char *what,
+                                  struct redbucket_error *error)
+{
+    bool usable;
+
+    if (reply->type != RBK_REPLY_ERROR)
+        return REDBUCKET_OK;
+    return rbk_fail(error, rbk_server_error(reply->text, &usable), -1, "%s: %.180s", what,
+                    reply->text);
+}
+
+static enum redbucket_status judge(const struct rbk_redis_options *options, struct rbk_peer *peer,
+                                   struct redbucket_error *error)
+{
+    const unsigned *version = peer->server.version;
+    bool old = version[0] > 0 && (version[0] < 3 || (version[0] == 3 && version[1] < 2)) &&
+               peer->server.valkey[0] == 0;
+
+    if (peer->server.replica)
+        return rbk_fail(error, REDBUCKET_ERROR_READONLY, -1,
+                        "the server is a replica, connect to its master");
+    peer->by_transaction =
+        options->method == RBK_METHOD_TRANSACTION || (options->method == RBK_METHOD_AUTO && old);
+    return REDBUCKET_OK;
+}
+
+static enum redbucket_status introduce(const struct rbk_redis_options *options,
+                                       const struct rbk_deadline *deadline, struct rbk_peer *peer,
+                                       struct redbucket_error *error)
+{
+    struct handshake shake = {.len = 0};
+    size_t auth = COMMANDS_MAX, select = COMMANDS_MAX;
+    bool sent;
+
+    if (options->password != NULL)
+        auth = options->user != NULL ? add(&shake, "AUTH", options->user, options->password)
+                                     : add(&shake, "AUTH", options->password, NULL);
+    if (options->db != 0) {
+        (void)snprintf(shake.db, sizeof shake.db, "%u", options->db);
+        select = add(&shake, "SELECT", shake.db, NULL);
+    }
+    size_t info = add(&shake, "INFO", NULL, NULL);
+    size_t role = add(&shake, "ROLE", NULL, NULL);
+    enum redbucket_status status = rbk_connection_call(peer->connection, shake.commands, shake.len,
+                                                       shake.replies, deadline, &sent);
+
+    if (status != REDBUCKET_OK)
+        return rbk_fail(error, status, -1, "%s: %s", options->where,
+                        rbk_connection_failure(peer->connection));
+    if (auth < COMMANDS_MAX)
+        status = must(&shake.replies[auth], "AUTH", error);
+    if (status == REDBUCKET_OK && select < COMMANDS_MAX)
+        status = must(&shake.replies[select], "SELECT", error);
+    if (status != REDBUCKET_OK)
+        return status;
+    memset(&peer->server, 0, sizeof peer->server);
+    rbk_server_read_info(&peer->server, &shake.replies[info]);
+    rbk_server_read_role(&peer->server, &shake.replies[role]);
+    return judge(options, peer, error);
+}
+
+enum redbucket_status rbk_handshake(const struct rbk_pool *pool,
+                                    const struct rbk_deadline *deadline, struct rbk_peer *peer,
+                                    struct redbucket_error *error)
+{
+    enum redbucket_status status =
+        rbk_connection_open(pool->transport, deadline, &peer->connection, error);
+
+    if (status != REDBUCKET_OK) {
+        peer->connection = NULL;
+        return status;
+    }
+    status = introduce(pool->options, deadline, peer, error);
+    if (status != REDBUCKET_OK) {
+        rbk_connection_close(peer->connection);
+        peer->connection = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a socket to a server that is ready: user, database, and what it is.
+ */
+#ifndef RBK_REDIS_HANDSHAKE_H
+#define RBK_REDIS_HANDSHAKE_H
+
+#include "redis/pool.h"
+
+/* Connects the peer and asks the server, in one round trip, what it is. What may be refused (INFO,
+ * ROLE) is taken as unknown. ERROR_READONLY for a replica: its rejections would write nothing and
+ * never show it. On failure the peer is not connected. */
+enum redbucket_status rbk_handshake(const struct rbk_pool *pool,
+                                    const struct rbk_deadline *deadline, struct rbk_peer *peer,
+                                    struct redbucket_error *error);
+
+#endif

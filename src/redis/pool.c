@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lending connections. Connecting happens outside the lock, on a peer that is lent already.
+ */
+#include "redis/pool.h"
+
+#include "fork_page.h"
+#include "redis/handshake.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static double now_seconds(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* xorshift64*: good enough to spread retries. */
+static uint32_t random_locked(struct rbk_pool *pool)
+{
+    pool->random ^= pool->random >> 12;
+    pool->random ^= pool->random << 25;
+    pool->random ^= pool->random >> 27;
+    return (uint32_t)(pool->random * 2685821657736338717u >> 32);
+}
+
+/* In a child: all its parent's connections are gone, and nobody has borrowed any. */
+static void begin_anew(struct rbk_pool *pool)
+{
+    for (unsigned i = 0; i < pool->options->connections; i++) {
+        struct rbk_peer *peer = &pool->peers[i];
+
+        /* What another thread was using at the moment of the fork may be in pieces: only its
+         * descriptor is closed, its memory left behind. */
+        if (peer->lent) {
+            rbk_connection_abandon(peer->connection);
+            rbk_call_init(&peer->call, &pool->options->key_format, pool->options->codec);
+        } else {
+            rbk_connection_close(peer->connection);
+        }
+        peer->connection = NULL;
+        peer->lent = false;
+    }
+    pool->circuit = (struct rbk_circuit){.open = false};
+    /* A child must not draw the numbers that its parent draws. */
+    (void)getrandom(&pool->random, sizeof pool->random, GRND_NONBLOCK);
+    pool->random |= 1;
+    pool->live->here = true;
+}
+
+static void lock(struct rbk_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->live->mutex);
+    if (!pool->live->here)
+        begin_anew(pool);
+}
+
+static void unlock(struct rbk_pool *pool)
+{
+    (void)pthread_mutex_unlock(&pool->live->mutex);
+}
+
+enum redbucket_status rbk_pool_init(struct rbk_pool *pool, const struct rbk_redis_options *options,
+                                    struct redbucket_store *store, struct redbucket_error *error)
+{
+    enum redbucket_status status =
+        rbk_fork_page_map(sizeof *pool->live, (void **)&pool->live, error);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    pool->options = options;
+    pool->store = store;
+    status = rbk_transport_create(options, &pool->transport, error);
+    if (status != REDBUCKET_OK)
+        return status;
+    pool->peers = calloc(options->connections, sizeof pool->peers[0]);
+    if (pool->peers == NULL)
+        return rbk_fail_system(error, ENOMEM, "redis: connections");
+    for (unsigned i = 0; i < options->connections; i++)
+        rbk_call_init(&pool->peers[i].call, &options->key_format, options->codec);
+    lock(pool);
+    unlock(pool);
+    return REDBUCKET_OK;
+}
+
+void rbk_pool_fini(struct rbk_pool *pool)
+{
+    if (pool->peers != NULL) {
+        lock(pool);
+        for (unsigned i = 0; i < pool->options->connections; i++) {
+            rbk_connection_close(pool->peers[i].connection);
+            rbk_call_fini(&pool->peers[i].call);
+        }
+        unlock(pool);
+    }
+    free(pool->peers);
+    rbk_transport_destroy(pool->transport);
+    rbk_fork_page_unmap(pool->live, sizeof *pool->live);
+}
+
+/* An idle peer, a connected one before one that isn't; NULL when all are lent. */
+static struct rbk_peer *idle_locked(struct rbk_pool *pool)
+{
+    struct rbk_peer *idle = NULL;
+
+    for (unsigned i = 0; i < pool->options->connections; i++) {
+        struct rbk_peer *peer = &pool->peers[i];
+
+        if (peer->lent)
+            continue;
+        if (peer->connection != NULL)
+            return peer;
+        if (idle == NULL)
+            idle = peer;
+    }
+    return idle;
+}
+
+static enum redbucket_status wait_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline)
+{
+    struct rbk_pool_live *live = pool->live;
+
+#ifdef HAVE_CLOCKWAIT
+    if (pthread_cond_clockwait(&live->returned, &live->mutex, CLOCK_MONOTONIC, &deadline->at) ==
+        ETIMEDOUT)
+        return REDBUCKET_ERROR_TIMEOUT;
+#else
+    /* By the clock that can be set, so only in short pieces. */
+    struct timespec piece;
+
+    (void)clock_gettime(CLOCK_REALTIME, &piece);
+    piece.tv_nsec += 5000000;
+    if (piece.tv_nsec >= 1000000000) {
+        piece.tv_nsec -= 1000000000;
+        piece.tv_sec++;
+    }
+    (void)pthread_cond_timedwait(&live->returned, &live->mutex, &piece);
+    if (rbk_deadline_left(deadline) <= 0.0)
+        return REDBUCKET_ERROR_TIMEOUT;
+#endif
+    return REDBUCKET_OK;
+}
+
+static enum redbucket_status
+borrow_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline, struct rbk_peer **peer)
+{
+    for (;;) {
+        if (pool->circuit.open && !rbk_circuit_admit(&pool->circuit, now_seconds()))
+            return REDBUCKET_ERROR_UNAVAILABLE;
+        *peer = idle_locked(pool);
+        if (*peer != NULL) {
+            (*peer)->lent = true;
+            return REDBUCKET_OK;
+        }
+        rbk_circuit_leave(&pool->circuit);
+        enum redbucket_status status = wait_locked(pool, deadline);
+
+        if (status != REDBUCKET_OK)
+            return status;
+    }
+}
+
+enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
+                                    struct rbk_peer **taken)
+{
+    struct rbk_peer *peer = NULL;
+    struct redbucket_error error = {.message = ""};
+
+    lock(pool);
+    enum redbucket_status status = borrow_locked(pool, deadline, &peer);
+
+    unlock(pool);
+    if (status != REDBUCKET_OK)
+        return status;
+    if (peer->connection != NULL && !rbk_connection_good(peer->connection)) {
+        rbk_connection_close(peer->connection);
+        peer->connection = NULL;
+    }
+    if (peer->connection == NULL) {
+        status = rbk_handshake(pool, deadline, peer, &error);
+        if (status != REDBUCKET_OK) {
+            rbk_pool_note(pool, status, error.message);
+            rbk_pool_give(pool, peer, status, false);
+            return status;
+        }
+    }
+    *taken = peer;
+    return REDBUCKET_OK;
+}
+
+/* The failures that say something of the server, not of one call. */
+static bool server_is_down(enum redbucket_status status, bool connected)
+{
+    switch (status) {
+    case REDBUCKET_ERROR_TIMEOUT:
+    case REDBUCKET_ERROR_UNAVAILABLE:
+    case REDBUCKET_ERROR_READONLY:
+        return true;
+    case REDBUCKET_OK:
+    case REDBUCKET_ERROR_MEMORY:
+        return false;
+    default:
+        return !connected;
+    }
+}
+
+void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_status status,
+                   bool usable)
+{
+    bool connected = peer->connection != NULL;
+    bool was_open, is_open;
+
+    if (!usable && connected) {
+        rbk_connection_close(peer->connection);
+        peer->connection = NULL;
+    }
+    lock(pool);
+    was_open = pool->circuit.open;
+    if (server_is_down(status, connected))
+        rbk_circuit_fail(&pool->circuit, now_seconds(), random_locked(pool));
+    else if (usable)
+        rbk_circuit_succeed(&pool->circuit);
+    else
+        rbk_circuit_leave(&pool->circuit);
+    is_open = pool->circuit.open;
+    peer->lent = false;
+    (void)pthread_cond_signal(&pool->live->returned);
+    unlock(pool);
+    if (is_open && !was_open)
+        rbk_store_tell(pool->store, REDBUCKET_EVENT_DOWN, redbucket_status_text(status));
+    if (was_open && !is_open)
+        rbk_store_tell(pool->store, REDBUCKET_EVENT_BACK, "the server answers again");
+}
+
+void rbk_pool_note(struct rbk_pool *pool, enum redbucket_status status, const char *message)
+{
+    lock(pool);
+    rbk_error_set(&pool->last, status, -1, "%s", message);
+    unlock(pool);
+}
+
+void rbk_pool_last(struct rbk_pool *pool, struct redbucket_error *error)
+{
+    lock(pool);
+    *error = pool->last;
+    unlock(pool);
+}
+
+uint32_t rbk_pool_random(struct rbk_pool *pool)
+{
+    lock(pool);
+    uint32_t random = random_locked(pool);
+
+    unlock(pool);
+    return random;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The connections of a store: at most so many, each lent to one thread at a time.
+ *
+ * A caller gets an idle connection that is still good, or a new one, or waits for one until its
+ * deadline. A child process after fork begins with none: it closes its copies of its parent's
+ * descriptors and says nothing on them.
+ */
+#ifndef RBK_REDIS_POOL_H
+#define RBK_REDIS_POOL_H
+
+#include "redis/circuit.h"
+#include "redis/connection.h"
+#include "redis/server.h"
+#include "store.h"
+#include "wire/call.h"
+
+#include <pthread.h>
+
+#define RBK_POOL_MAX 1024u
+
+/* A connection, what is behind it, and what a caller works with. */
+struct rbk_peer {
+    struct rbk_connection *connection; /* NULL: not connected */
+    struct rbk_server server;
+    bool by_transaction;
+    bool lent;
+    struct rbk_call call;
+};
+
+/* In memory that a child finds cleared. */
+struct rbk_pool_live {
+    pthread_mutex_t mutex;
+    pthread_cond_t returned;
+    bool here; /* clear: this is a child that has not looked yet */
+};
+
+struct rbk_pool {
+    const struct rbk_redis_options *options;
+    struct rbk_transport *transport;
+    struct redbucket_store *store; /* whom to tell of events */
+    struct rbk_pool_live *live;
+    struct rbk_peer *peers; /* options->connections of them; guarded by live->mutex, as all below */
+    struct rbk_circuit circuit;
+    uint64_t random;
+    struct redbucket_error last; /* why the server could not be used last */
+};
+
+enum redbucket_status rbk_pool_init(struct rbk_pool *pool, const struct rbk_redis_options *options,
+                                    struct redbucket_store *store, struct redbucket_error *error);
+void rbk_pool_fini(struct rbk_pool *pool);
+
+/* Lends a connected peer. ERROR_UNAVAILABLE at once while the circuit is open. */
+enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
+                                    struct rbk_peer **peer);
+
+/*
+ * Takes it back. `status` is how the use of it went: OK, or an answer of the server after which the
+ * connection goes on being good (`usable`); anything else closes it, and a time-out or a server
+ * that says that it can't serve opens the circuit.
+ */
+void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_status status,
+                   bool usable);
+
+/* Keeps a message of the server's for rbk_pool_last. */
+void rbk_pool_note(struct rbk_pool *pool, enum redbucket_status status, const char *message);
+
+/* Copies why the server could not be used last. */
+void rbk_pool_last(struct rbk_pool *pool, struct redbucket_error *error);
+
+/* A random number, for back-off. */
+uint32_t rbk_pool_random(struct rbk_pool *pool);
+
+#endif

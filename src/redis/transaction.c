@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Deciding by transaction, for servers before Redis 3.2: watch the buckets, read them and the time,
+ * decide here, and write on condition that nobody has touched them meanwhile. When somebody has,
+ * wait a random while and try again, until the deadline.
+ */
+#include "redis/method.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLAIMS       REDBUCKET_KEYS_MAX
+#define LIVE_LONGEST 1e10
+
+/* The longest wait between two attempts, in seconds; it begins at a sixteenth of that. */
+#define BACK_OFF 0.016
+
+/* WATCH, MGET and TIME, and a TYPE for each key, since MGET shows another type as nothing. */
+#define READ_COMMANDS (3 + CLAIMS)
+
+struct transaction {
+    struct rbk_use *use;
+    struct rbk_request *request;
+    struct rbk_argument names[CLAIMS];
+    struct rbk_argument arguments[2 + CLAIMS * 5];
+    struct rbk_command commands[READ_COMMANDS];
+    struct rbk_reply replies[READ_COMMANDS];
+    unsigned char states[CLAIMS][RBK_STATE_SIZE];
+    char lives[CLAIMS][24];
+    size_t arguments_len;
+    size_t commands_len;
+};
+
+static void begin_commands(struct transaction *transaction)
+{
+    transaction->arguments_len = 0;
+    transaction->commands_len = 0;
+}
+
+static void begin_command(struct transaction *transaction, const char *name)
+{
+    struct rbk_command *command = &transaction->commands[transaction->commands_len++];
+
+    command->arguments = &transaction->arguments[transaction->arguments_len];
+    command->len = 1;
+    transaction->arguments[transaction->arguments_len++] =
+        (struct rbk_argument){name, strlen(name)};
+}
+
+static void add_argument(struct transaction *transaction, struct rbk_argument argument)
+{
+    transaction->commands[transaction->commands_len - 1].len++;
+    transaction->arguments[transaction->arguments_len++] = argument;
+}
+
+static enum redbucket_status send_commands(struct transaction *transaction)
+{
+    struct rbk_use *use = transaction->use;
+    bool sent;
+    enum redbucket_status status =
+        rbk_connection_call(use->peer->connection, transaction->commands, transaction->commands_len,
+                            transaction->replies, use->deadline, &sent);
+
+    use->usable = status == REDBUCKET_OK;
+    for (size_t i = 0; status == REDBUCKET_OK && i < transaction->commands_len; i++) {
+        if (transaction->replies[i].type == RBK_REPLY_ERROR) {
+            status = rbk_method_refused(use, &transaction->replies[i]);
+            /* What was watched or queued stays so: never again on this connection. */
+            use->usable = false;
+        }
+    }
+    return status;
+}
+
+/* Digits alone, as TIME and nobody's locale has them. */
+static bool read_digits(const struct rbk_reply *reply, double *number)
+{
+    *number = 0.0;
+    if (reply->type != RBK_REPLY_STRING || reply->len == 0 || reply->len > 15)
+        return false;
+    for (size_t i = 0; i < reply->len; i++) {
+        if (reply->text[i] < '0' || reply->text[i] > '9')
+            return false;
+        *number = *number * 10 + (reply->text[i] - '0');
+    }
+    return true;
+}
+
+static bool read_time(const struct rbk_reply *reply, double *now)
+{
+    double seconds, microseconds;
+
+    if (reply->type != RBK_REPLY_ARRAY || reply->len != 2 ||
+        !read_digits(&reply->elements[0], &seconds) ||
+        !read_digits(&reply->elements[1], &microseconds))
+        return false;
+    *now = seconds + microseconds / 1e6;
+#ifdef RBK_TEST_CLOCK
+    *now = rbk_test_now;
+#endif
+    return true;
+}
+
+static enum redbucket_status nonsense(struct transaction *transaction)
+{
+    transaction->use->usable = false;
+    rbk_pool_note(transaction->use->pool, REDBUCKET_ERROR_PROTOCOL,
+                  "the server's answer to a transaction makes no sense");
+    return REDBUCKET_ERROR_PROTOCOL;
+}
+
+/* Takes one state, given what MGET and TYPE say of it. */
+static bool read_state(struct transaction *transaction, size_t index, const struct rbk_reply *text,
+                       const struct rbk_reply *type)
+{
+    struct rbk_request *request = transaction->request;
+    struct rbk_state *state = &request->claims[index].state;
+
+    *state = (struct rbk_state){.exists = text->type == RBK_REPLY_STRING};
+    if (!state->exists)
+        return type->type == RBK_REPLY_STATUS && strcmp(type->text, "none") == 0;
+    return rbk_state_decode(transaction->use->peer->call.codec, (const unsigned char *)text->text,
+                            text->len, state) ||
+           request->ask.operation == RBK_RESET;
+}
+
+static enum redbucket_status read_replies(struct transaction *transaction)
+{
+    struct rbk_request *request = transaction->request;
+    const struct rbk_reply *states = &transaction->replies[1];
+
+    if (states->type != RBK_REPLY_ARRAY || states->len != request->len ||
+        !read_time(&transaction->replies[2], &request->ask.now))
+        return nonsense(transaction);
+    for (size_t i = 0; i < request->len; i++) {
+        if (!read_state(transaction, i, &states->elements[i], &transaction->replies[3 + i])) {
+            request->failed = i;
+            return REDBUCKET_ERROR_STATE;
+        }
+    }
+    return REDBUCKET_OK;
+}
+
+static enum redbucket_status watch_and_read(struct transaction *transaction)
+{
+    size_t len = transaction->request->len;
+
+    begin_commands(transaction);
+    begin_command(transaction, "WATCH");
+    for (size_t i = 0; i < len; i++)
+        add_argument(transaction, transaction->names[i]);
+    begin_command(transaction, "MGET");
+    for (size_t i = 0; i < len; i++)
+        add_argument(transaction, transaction->names[i]);
+    begin_command(transaction, "TIME");
+    for (size_t i = 0; i < len; i++) {
+        begin_command(transaction, "TYPE");
+        add_argument(transaction, transaction->names[i]);
+    }
+    enum redbucket_status status = send_commands(transaction);
+
+    return status == REDBUCKET_OK ? read_replies(transaction) : status;
+}
+
+static enum redbucket_status unwatch(struct transaction *transaction)
+{
+    begin_commands(transaction);
+    begin_command(transaction, "UNWATCH");
+    return send_commands(transaction);
+}
+
+/* The larger of the zone's expiry and ceil(value / rate) + 1. */
+static void write_live(const struct rbk_claim *claim, char out[24])
+{
+    double live = ceil(claim->state.value / claim->limit.rate) + 1;
+
+    if (live < claim->expiry)
+        live = claim->expiry;
+    if (live > LIVE_LONGEST)
+        live = LIVE_LONGEST;
+    (void)snprintf(out, 24, "%lld", (long long)live);
+}
+
+static void add_write(struct transaction *transaction, size_t index)
+{
+    const struct rbk_claim *claim = &transaction->request->claims[index];
+
+    if (claim->change == RBK_FORGET) {
+        begin_command(transaction, "DEL");
+        add_argument(transaction, transaction->names[index]);
+    } else if (claim->change == RBK_WRITE) {
+        size_t len = rbk_state_encode(transaction->use->peer->call.codec, &claim->state,
+                                      transaction->states[index]);
+
+        write_live(claim, transaction->lives[index]);
+        begin_command(transaction, "SETEX");
+        add_argument(transaction, transaction->names[index]);
+        add_argument(transaction, (struct rbk_argument){transaction->lives[index],
+                                                        strlen(transaction->lives[index])});
+        add_argument(transaction, (struct rbk_argument){transaction->states[index], len});
+    }
+}
+
+/* An array in which one element is an error says that something was not written. */
+static enum redbucket_status check_exec(struct transaction *transaction,
+                                        const struct rbk_reply *exec)
+{
+    if (exec->type == RBK_REPLY_NIL)
+        return REDBUCKET_ERROR_CONFLICT;
+    if (exec->type != RBK_REPLY_ARRAY || exec->len != transaction->commands_len - 2)
+        return nonsense(transaction);
+    for (size_t i = 0; i < exec->len; i++) {
+        if (exec->elements[i].type == RBK_REPLY_ERROR)
+            return rbk_method_refused(transaction->use, &exec->elements[i]);
+    }
+    return REDBUCKET_OK;
+}
+
+static enum redbucket_status write_all(struct transaction *transaction)
+{
+    begin_commands(transaction);
+    begin_command(transaction, "MULTI");
+    for (size_t i = 0; i < transaction->request->len; i++)
+        add_write(transaction, i);
+    if (transaction->commands_len == 1)
+        return unwatch(transaction);
+    begin_command(transaction, "EXEC");
+    enum redbucket_status status = send_commands(transaction);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    return check_exec(transaction, &transaction->replies[transaction->commands_len - 1]);
+}
+
+/* One attempt; CONFLICT when somebody else was faster. */
+static enum redbucket_status attempt(struct transaction *transaction)
+{
+    struct rbk_request *request = transaction->request;
+    enum redbucket_status status = watch_and_read(transaction);
+
+    if (status == REDBUCKET_ERROR_STATE) {
+        enum redbucket_status cleared = unwatch(transaction);
+
+        return cleared == REDBUCKET_OK ? status : cleared;
+    }
+    if (status != REDBUCKET_OK)
+        return status;
+    rbk_decide(&request->ask, request->claims, request->len, &request->answer);
+    return write_all(transaction);
+}
+
+/* False when the deadline comes first. */
+static bool back_off(struct rbk_use *use, unsigned attempts)
+{
+    double most = BACK_OFF / 16 * (double)(1u << (attempts < 4 ? attempts : 4));
+    double wait = most * rbk_pool_random(use->pool) / UINT32_MAX;
+    struct timespec pause = {.tv_nsec = (long)(wait * 1e9)};
+
+    if (wait >= rbk_deadline_left(use->deadline))
+        return false;
+    while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
+        continue;
+    return true;
+}
+
+static enum redbucket_status decide_one(struct transaction *transaction)
+{
+    struct rbk_request *request = transaction->request;
+    enum redbucket_status status = REDBUCKET_OK;
+    unsigned attempts = 0;
+
+    if (request->len == 0) {
+        rbk_decide(&request->ask, request->claims, 0, &request->answer);
+        return status;
+    }
+    do {
+        status = attempt(transaction);
+    } while (status == REDBUCKET_ERROR_CONFLICT && back_off(transaction->use, attempts++));
+    return status;
+}
+
+/* The names of the request's buckets, which live in the peer's call. */
+static bool name_buckets(struct transaction *transaction)
+{
+    struct rbk_call *call = &transaction->use->peer->call;
+    const struct rbk_request *request = transaction->request;
+    size_t used = 0;
+
+    rbk_call_clear(call);
+    if (!rbk_call_add(call, &request->ask, request->keys, request->claims, request->len))
+        return false;
+    for (size_t i = 0; i < request->len; i++) {
+        transaction->names[i] = (struct rbk_argument){call->names + used, call->name_len[i]};
+        used += call->name_len[i];
+    }
+    return true;
+}
+
+enum redbucket_status rbk_transaction_decide(struct rbk_use *use, struct rbk_request *requests,
+                                             size_t len)
+{
+    struct transaction *transaction = malloc(sizeof *transaction);
+    enum redbucket_status status = transaction == NULL ? REDBUCKET_ERROR_MEMORY : REDBUCKET_OK;
+
+    use->usable = true;
+    for (size_t i = 0; i < len && use->usable && transaction != NULL; i++) {
+        transaction->use = use;
+        transaction->request = &requests[i];
+        requests[i].failed = RBK_NONE;
+        status = name_buckets(transaction) ? decide_one(transaction) : REDBUCKET_ERROR_MEMORY;
+        requests[i].status = status;
+        if (!use->usable)
+            rbk_method_fail(&requests[i], len - i, status);
+    }
+    if (transaction == NULL)
+        rbk_method_fail(requests, len, status);
+    free(transaction);
+    return use->usable ? REDBUCKET_OK : status;
+}
