@@ -4,6 +4,7 @@
  */
 #include "store.h"
 
+#include "policy.h"
 #include "url.h"
 
 #include <string.h>
@@ -12,24 +13,95 @@ static const struct {
     const char *scheme;
     rbk_store_opener *open;
 } stores[] = {
-    {"memory", rbk_memory_open},
-    {"shm", rbk_shm_open},
+    {"memory", rbk_memory_open}, {"shm", rbk_shm_open},    {"redis", rbk_redis_open},
+    {"rediss", rbk_redis_open},  {"unix", rbk_redis_open},
 };
+
+static enum redbucket_status open_kind(const struct rbk_url *url, struct redbucket_store **store,
+                                       struct redbucket_error *error)
+{
+    for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
+        if (strcmp(url->scheme, stores[i].scheme) == 0)
+            return stores[i].open(url, store, error);
+    }
+    return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                    "store URL: unknown kind \"%.60s\", expected " RBK_URL_KINDS, url->scheme);
+}
+
+/* What on_error and local_share ask for; `wanted` is false for on_error=fail. */
+struct policy_wish {
+    bool wanted;
+    enum rbk_policy_kind kind;
+    double share;
+};
+
+static enum redbucket_status read_policy(const struct rbk_url *url, struct policy_wish *wish,
+                                         struct redbucket_error *error)
+{
+    static const char *const names[] = {"open", "closed", "local"};
+    const char *name = rbk_url_get(url, "on_error");
+    const char *part = rbk_url_get(url, "local_share");
+    int found = -1;
+
+    for (int i = 0; name != NULL && i < 3; i++) {
+        if (strcmp(name, names[i]) == 0)
+            found = i;
+    }
+    if (name != NULL && found < 0 && strcmp(name, "fail") != 0)
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                        "store URL: on_error: expected fail, open, closed or local");
+    if (found >= 0)
+        *wish = (struct policy_wish){true, (enum rbk_policy_kind)found, 1.0};
+    if (part == NULL)
+        return REDBUCKET_OK;
+    if (wish->kind != RBK_POLICY_LOCAL ||
+        redbucket_number_parse(part, &wish->share, NULL) != REDBUCKET_OK || !(wish->share > 0.0) ||
+        wish->share > 1.0)
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                        "store URL: local_share: expected a number above 0, to 1, beside "
+                        "on_error=local");
+    return REDBUCKET_OK;
+}
+
+/* Puts the policy in front of *store, or closes it. */
+static enum redbucket_status add_policy(const struct policy_wish *wish,
+                                        struct redbucket_store **store,
+                                        struct redbucket_error *error)
+{
+    struct redbucket_store *local = NULL;
+    enum redbucket_status status = REDBUCKET_OK;
+
+    if (wish->kind == RBK_POLICY_LOCAL)
+        status = redbucket_store_open("memory:", &local, error);
+    if (status == REDBUCKET_OK) {
+        status = rbk_policy_create(wish->kind, *store, local, wish->share, store);
+        if (status != REDBUCKET_OK)
+            rbk_error_set(error, status, -1, "store: %s", redbucket_status_text(status));
+    }
+    if (status != REDBUCKET_OK) {
+        redbucket_store_close(*store);
+        redbucket_store_close(local);
+    }
+    return status;
+}
 
 enum redbucket_status redbucket_store_open(const char *text, struct redbucket_store **store,
                                            struct redbucket_error *error)
 {
+    struct policy_wish wish = {.wanted = false};
+    struct redbucket_store *opened = NULL;
     struct rbk_url url;
     enum redbucket_status status = rbk_url_parse(text, &url, error);
 
-    if (status != REDBUCKET_OK)
-        return status;
-    for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
-        if (strcmp(url.scheme, stores[i].scheme) == 0)
-            return stores[i].open(&url, store, error);
-    }
-    return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
-                    "store URL: unknown kind \"%.60s\", expected memory: or shm:NAME", url.scheme);
+    if (status == REDBUCKET_OK)
+        status = read_policy(&url, &wish, error);
+    if (status == REDBUCKET_OK)
+        status = open_kind(&url, &opened, error);
+    if (status == REDBUCKET_OK && wish.wanted)
+        status = add_policy(&wish, &opened, error);
+    if (status == REDBUCKET_OK)
+        *store = opened;
+    return status;
 }
 
 void redbucket_store_close(struct redbucket_store *store)

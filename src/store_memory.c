@@ -154,7 +154,7 @@ static enum redbucket_status configure(const struct rbk_url *url, size_t *size, 
                                        struct redbucket_error *error)
 {
     const char *text = rbk_url_get(url, "grow");
-    enum redbucket_status status = rbk_url_known(url, "size grow", error);
+    enum redbucket_status status = rbk_url_known(url, "size grow on_error local_share", error);
 
     if (status != REDBUCKET_OK)
         return status;

@@ -123,7 +123,8 @@ static enum redbucket_status check_name(const char *name, struct redbucket_error
 static enum redbucket_status configure(const struct rbk_url *url, struct rbk_shm_wanted *wanted,
                                        struct redbucket_error *error)
 {
-    enum redbucket_status status = rbk_url_known(url, "size mode timeout", error);
+    enum redbucket_status status =
+        rbk_url_known(url, "size mode timeout on_error local_share", error);
 
     wanted->name = url->body;
     wanted->timeout = TIMEOUT_DEFAULT;

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The redis:// store: buckets on one Redis or Valkey server, shared by every process and machine.
+ *
+ * A batch is one round trip on one connection, under one deadline. Whatever goes wrong with it is
+ * the status of its requests; nothing is sent a second time, but a script that the server said it
+ * doesn't know.
+ */
+#include "redis/method.h"
+#include "redis/options.h"
+#include "redis/pool.h"
+#include "url.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Longer keys are nobody's. */
+#define KEY_MAX ((size_t)1 << 20)
+
+struct redis {
+    struct redbucket_store store;
+    struct rbk_redis_options options;
+    struct rbk_pool pool;
+
+    /* Counts of this process's; relaxed, since they order nothing. */
+    atomic_ullong accepted;
+    atomic_ullong delayed;
+    atomic_ullong rejected;
+    atomic_ullong failed;
+};
+
+static struct redis *redis_of(struct redbucket_store *store)
+{
+    return (struct redis *)store;
+}
+
+static void count(atomic_ullong *counter)
+{
+    (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+static void tally(struct redis *redis, const struct rbk_request *requests, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        const struct rbk_answer *answer = &requests[i].answer;
+
+        if (requests[i].status != REDBUCKET_OK) {
+            count(&redis->failed);
+        } else if (requests[i].ask.operation == RBK_REQUEST && requests[i].len > 0) {
+            count(answer->accepted ? &redis->accepted : &redis->rejected);
+            if (answer->accepted && answer->delay > 0.0)
+                count(&redis->delayed);
+        }
+    }
+}
+
+static enum redbucket_status by_method(struct rbk_use *use, struct rbk_request *requests,
+                                       size_t len)
+{
+    return use->peer->by_transaction ? rbk_transaction_decide(use, requests, len)
+                                     : rbk_script_decide(use, requests, len);
+}
+
+/* Requests that name no limit need no server. */
+static void decide_here(struct rbk_request *requests, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        requests[i].status = REDBUCKET_OK;
+        requests[i].ask.now = 0.0;
+        rbk_decide(&requests[i].ask, NULL, 0, &requests[i].answer);
+    }
+}
+
+/* As many requests as fit one call; returns how many. */
+static size_t decide_some(struct redis *redis, struct rbk_request *requests, size_t len,
+                          const struct rbk_deadline *deadline)
+{
+    struct rbk_use use = {.pool = &redis->pool, .deadline = deadline};
+    size_t claims = 0;
+    size_t some = 0;
+
+    while (some < len && some < RBK_CALL_REQUESTS && claims + requests[some].len <= RBK_CALL_CLAIMS)
+        claims += requests[some++].len;
+    if (claims == 0) {
+        decide_here(requests, some);
+        return some;
+    }
+    enum redbucket_status status = rbk_pool_take(&redis->pool, deadline, &use.peer);
+
+    if (status != REDBUCKET_OK) {
+        rbk_method_fail(requests, some, status);
+    } else {
+        status = by_method(&use, requests, some);
+        rbk_pool_give(&redis->pool, use.peer, status, use.usable);
+    }
+    return some;
+}
+
+static void decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
+                   const double *now)
+{
+    struct redis *redis = redis_of(store);
+    struct rbk_deadline deadline;
+
+    (void)now;
+    rbk_deadline_start(&deadline, redis->options.timeout);
+    for (size_t done = 0; done < len;)
+        done += decide_some(redis, requests + done, len - done, &deadline);
+    tally(redis, requests, len);
+}
+
+static enum redbucket_status read_state(struct redbucket_store *store, const struct rbk_key *key,
+                                        struct rbk_state *state)
+{
+    struct redis *redis = redis_of(store);
+    struct rbk_deadline deadline;
+    struct rbk_use use = {.pool = &redis->pool, .deadline = &deadline};
+
+    rbk_deadline_start(&deadline, redis->options.timeout);
+    enum redbucket_status status = rbk_pool_take(&redis->pool, &deadline, &use.peer);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    status = rbk_method_read(&use, key, state);
+    rbk_pool_give(&redis->pool, use.peer, status, use.usable);
+    return status;
+}
+
+static enum redbucket_status statistics(struct redbucket_store *store,
+                                        struct redbucket_statistics *out)
+{
+    struct redis *redis = redis_of(store);
+
+    out->accepted = atomic_load_explicit(&redis->accepted, memory_order_relaxed);
+    out->delayed = atomic_load_explicit(&redis->delayed, memory_order_relaxed);
+    out->rejected = atomic_load_explicit(&redis->rejected, memory_order_relaxed);
+    out->failed = atomic_load_explicit(&redis->failed, memory_order_relaxed);
+    return REDBUCKET_OK;
+}
+
+static size_t key_max(const struct redbucket_store *store)
+{
+    (void)store;
+    return KEY_MAX;
+}
+
+static bool apart(const struct redbucket_store *store, const struct rbk_key *a,
+                  const struct rbk_key *b)
+{
+    return rbk_key_format_apart(&((const struct redis *)store)->options.key_format, a, b);
+}
+
+static void failure(struct redbucket_store *store, struct redbucket_error *error)
+{
+    rbk_pool_last(&redis_of(store)->pool, error);
+}
+
+static void close_redis(struct redbucket_store *store)
+{
+    struct redis *redis = redis_of(store);
+
+    rbk_pool_fini(&redis->pool);
+    free(redis);
+}
+
+static const struct rbk_store_ops redis_ops = {
+    .decide = decide,
+    .read = read_state,
+    .statistics = statistics,
+    .key_max = key_max,
+    .apart = apart,
+    .failure = failure,
+    .close = close_redis,
+    .own_clock_only = true,
+};
+
+/* Nothing is connected yet: a server that is down now must not keep a service from starting. */
+enum redbucket_status rbk_redis_open(const struct rbk_url *url, struct redbucket_store **store,
+                                     struct redbucket_error *error)
+{
+    struct redis *redis = calloc(1, sizeof *redis);
+
+    if (redis == NULL)
+        return rbk_fail_system(error, ENOMEM, "redis: store");
+    redis->store.ops = &redis_ops;
+    enum redbucket_status status = rbk_redis_options_parse(url, &redis->options, error);
+
+    if (status == REDBUCKET_OK)
+        status = rbk_pool_init(&redis->pool, &redis->options, &redis->store, error);
+    if (status != REDBUCKET_OK) {
+        close_redis(&redis->store);
+        return status;
+    }
+    *store = &redis->store;
+    return REDBUCKET_OK;
+}
