@@ -97,7 +97,7 @@ int rbk_ask_once(const struct cli_context *context, struct cli_ask *ask,
     request.verdicts = answer->verdicts;
     if (redbucket_decide(ask->limiter, &request, 1) != REDBUCKET_OK) {
         redbucket_request_error(&request, &error);
-        return rbk_cli_fail_error(context->command->name, &error);
+        return rbk_cli_fail_store(context->command->name, ask->store, error.status, error.message);
     }
     answer->response = request.response;
     return CLI_DONE;

@@ -25,6 +25,8 @@ static const struct number {
     {"buckets", offsetof(struct redbucket_statistics, buckets)},
     {"capacity", offsetof(struct redbucket_statistics, capacity)},
     {"bytes", offsetof(struct redbucket_statistics, bytes)},
+    {"failed", offsetof(struct redbucket_statistics, failed)},
+    {"degraded", offsetof(struct redbucket_statistics, degraded)},
 };
 
 #define NUMBERS_LEN (sizeof(numbers) / sizeof(numbers[0]))
@@ -51,12 +53,45 @@ static void print_text(const struct cli_context *context)
         puts("limit: none");
 }
 
-static void print_statistics_text(const struct redbucket_statistics *statistics)
+/* What was learnt of the store. */
+struct report {
+    struct redbucket_statistics statistics;
+    struct redbucket_health health;
+};
+
+static void print_server_text(const struct redbucket_health *health)
 {
-    printf("the store is there:");
-    for (size_t i = 0; i < NUMBERS_LEN; i++)
-        printf("%s %s %" PRIu64, i > 0 ? "," : "", numbers[i].name, number_of(statistics, i));
-    putchar('\n');
+    char number[REDBUCKET_NUMBER_SIZE];
+
+    printf("server: %s, decides by %s, answers in ", health->server, health->method);
+    redbucket_number_format((double)(uint64_t)(health->round_trip * 1e6) / 1e3, number);
+    printf("%s ms\n", number);
+    for (size_t i = 0; i < health->warnings_len; i++)
+        printf("warning: %s\n", health->warnings[i]);
+}
+
+/* A store with a server behind it knows nothing of its table's numbers, and the other way round. */
+static bool shown(const struct report *report, size_t index)
+{
+    bool of_table = numbers[index].offset >= offsetof(struct redbucket_statistics, evicted) &&
+                    numbers[index].offset <= offsetof(struct redbucket_statistics, bytes);
+
+    return of_table == (report->health.server[0] == '\0') ||
+           numbers[index].offset < offsetof(struct redbucket_statistics, evicted);
+}
+
+static void print_report_text(const struct report *report)
+{
+    puts("the store is there");
+    /* What this process has asked of a server so far is nothing. */
+    if (report->health.server[0] != '\0') {
+        print_server_text(&report->health);
+        return;
+    }
+    for (size_t i = 0; i < NUMBERS_LEN; i++) {
+        if (shown(report, i))
+            printf("  %-10s %20" PRIu64 "\n", numbers[i].name, number_of(&report->statistics, i));
+    }
 }
 
 static void print_limit_json(struct cli_json *json, const struct redbucket_named_limit *named)
@@ -80,9 +115,31 @@ static void print_limit_json(struct cli_json *json, const struct redbucket_named
     rbk_json_object_end(json);
 }
 
-/* `statistics` is NULL when the store isn't there. */
-static void print_json(const struct cli_context *context,
-                       const struct redbucket_statistics *statistics)
+static void print_report_json(struct cli_json *json, const struct report *report)
+{
+    const struct redbucket_health *health = &report->health;
+
+    if (health->server[0] != '\0') {
+        rbk_json_object(json, "server");
+        rbk_json_string(json, "is", health->server);
+        rbk_json_string(json, "method", health->method);
+        rbk_json_real(json, "round_trip", health->round_trip);
+        rbk_json_array(json, "warnings");
+        for (size_t i = 0; i < health->warnings_len; i++)
+            rbk_json_string(json, NULL, health->warnings[i]);
+        rbk_json_array_end(json);
+        rbk_json_object_end(json);
+    }
+    rbk_json_object(json, "statistics");
+    for (size_t i = 0; i < NUMBERS_LEN; i++) {
+        if (shown(report, i))
+            rbk_json_unsigned(json, numbers[i].name, number_of(&report->statistics, i));
+    }
+    rbk_json_object_end(json);
+}
+
+/* `report` is NULL when the store isn't there. */
+static void print_json(const struct cli_context *context, const struct report *report)
 {
     struct cli_json json = {stdout, false};
     char url[CLI_URL_SIZE];
@@ -97,19 +154,15 @@ static void print_json(const struct cli_context *context,
     for (size_t i = 0; i < context->limits_len; i++)
         print_limit_json(&json, context->limits[i]);
     rbk_json_object_end(&json);
-    rbk_json_bool(&json, "available", statistics != NULL);
-    if (statistics != NULL) {
-        rbk_json_object(&json, "statistics");
-        for (size_t i = 0; i < NUMBERS_LEN; i++)
-            rbk_json_unsigned(&json, numbers[i].name, number_of(statistics, i));
-        rbk_json_object_end(&json);
-    }
+    rbk_json_bool(&json, "available", report != NULL);
+    if (report != NULL)
+        print_report_json(&json, report);
     rbk_json_object_end(&json);
     rbk_json_line(&json);
 }
 
-/* Opens the store, makes a limiter with all limits, and reads the statistics. */
-static int ask_store(const struct cli_context *context, struct redbucket_statistics *statistics)
+/* Opens the store, makes a limiter with all limits, and asks how the store is. */
+static int ask_store(const struct cli_context *context, struct report *report)
 {
     struct redbucket_store *store;
     struct redbucket_limiter *limiter;
@@ -118,27 +171,29 @@ static int ask_store(const struct cli_context *context, struct redbucket_statist
 
     if (result != CLI_DONE)
         return result;
-    statistics->size = sizeof(*statistics);
-    status = redbucket_store_statistics(store, statistics);
+    report->statistics.size = sizeof(report->statistics);
+    report->health.size = sizeof(report->health);
+    status = redbucket_store_check(store, &report->health);
+    if (status == REDBUCKET_OK)
+        status = redbucket_store_statistics(store, &report->statistics);
     if (status != REDBUCKET_OK)
-        result =
-            rbk_cli_fail(rbk_cli_exit_of(status), "store", "%s", redbucket_status_text(status));
+        result = rbk_cli_fail_store("store", store, status, redbucket_status_text(status));
     rbk_cli_close(store, limiter);
     return result;
 }
 
 static int check(const struct cli_context *context)
 {
-    struct redbucket_statistics statistics;
+    struct report report = {.statistics.size = 0};
     int result;
 
     if (!context->json)
         print_text(context);
-    result = ask_store(context, &statistics);
+    result = ask_store(context, &report);
     if (context->json)
-        print_json(context, result == CLI_DONE ? &statistics : NULL);
+        print_json(context, result == CLI_DONE ? &report : NULL);
     else if (result == CLI_DONE)
-        print_statistics_text(&statistics);
+        print_report_text(&report);
     return result;
 }
 
@@ -162,6 +217,8 @@ const struct cli_command rbk_cli_check = {
     .help = "Reads the configuration, prints the store and every limit in full, with what it\n"
             "allows in words, then opens the store and prints what it has counted since it\n"
             "was made. A shm: store that isn't there yet is made. Passwords are shown as ***.\n"
+            "Of a server it tells what it is, how requests are decided there and how long it\n"
+            "takes to answer, and warns of settings by which it can lose what was counted.\n"
             "\n"
             "  accepted   requests accepted; `delayed` of them with a wait\n"
             "  rejected   requests rejected\n"

@@ -121,6 +121,10 @@ int rbk_cli_fail_error(const char *where, const struct redbucket_error *error);
 /* 2 for what a user can put right in the arguments or the configuration, else 3; OK is 0. */
 int rbk_cli_exit_of(enum redbucket_status status);
 
+/* The same for a store that failed, with its own words where it has some. */
+int rbk_cli_fail_store(const char *where, struct redbucket_store *store,
+                       enum redbucket_status status, const char *message);
+
 /* Flushes standard output, where a full disk shows: CLI_STORE with a message when it failed,
  * otherwise `exit_status`. main() calls it after every command. */
 int rbk_cli_flush(int exit_status);

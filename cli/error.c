@@ -60,6 +60,17 @@ int rbk_cli_fail_error(const char *where, const struct redbucket_error *error)
     return rbk_cli_fail(rbk_cli_exit_of(error->status), where, "%s", error->message);
 }
 
+int rbk_cli_fail_store(const char *where, struct redbucket_store *store,
+                       enum redbucket_status status, const char *message)
+{
+    struct redbucket_error failure;
+
+    redbucket_store_failure(store, &failure);
+    if (failure.status != status || strcmp(failure.message, message) == 0)
+        return rbk_cli_fail(rbk_cli_exit_of(status), where, "%s", message);
+    return rbk_cli_fail(rbk_cli_exit_of(status), where, "%s: %s", message, failure.message);
+}
+
 int rbk_cli_flush(int exit_status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -145,6 +145,12 @@ static bool apart(const struct redbucket_store *store, const struct rbk_key *a,
     return inner->ops->apart == NULL || inner->ops->apart(inner, a, b);
 }
 
+static enum redbucket_status check(struct redbucket_store *store, struct redbucket_health *health)
+{
+    health->size = sizeof *health;
+    return redbucket_store_check(policy_of(store)->inner, health);
+}
+
 static void failure(struct redbucket_store *store, struct redbucket_error *error)
 {
     redbucket_store_failure(policy_of(store)->inner, error);
@@ -178,6 +184,7 @@ enum redbucket_status rbk_policy_create(enum rbk_policy_kind kind, struct redbuc
         .statistics = statistics,
         .key_max = key_max,
         .apart = apart,
+        .check = check,
         .failure = failure,
         .close = close_policy,
         .own_clock_only = inner->ops->own_clock_only,

@@ -7,6 +7,7 @@
 #include "policy.h"
 #include "url.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -121,6 +122,30 @@ enum redbucket_status redbucket_store_statistics(struct redbucket_store *store,
     status = store->ops->statistics(store, &all);
     if (status == REDBUCKET_OK)
         memcpy(statistics, &all, statistics->size < sizeof all ? statistics->size : sizeof all);
+    return status;
+}
+
+/* Embedded stores are there once they are open. */
+static enum redbucket_status check_all(struct redbucket_store *store,
+                                       struct redbucket_health *health)
+{
+    if (store->ops->check != NULL)
+        return store->ops->check(store, health);
+    (void)snprintf(health->method, sizeof health->method, "table");
+    return REDBUCKET_OK;
+}
+
+enum redbucket_status redbucket_store_check(struct redbucket_store *store,
+                                            struct redbucket_health *health)
+{
+    struct redbucket_health all = {.size = health->size};
+    enum redbucket_status status;
+
+    if (health->size < sizeof health->size || health->size > 65536)
+        return REDBUCKET_ERROR_ARGUMENT;
+    status = check_all(store, &all);
+    if (status == REDBUCKET_OK)
+        memcpy(health, &all, health->size < sizeof all ? health->size : sizeof all);
     return status;
 }
 

@@ -46,6 +46,9 @@ struct rbk_store_ops {
     bool (*apart)(const struct redbucket_store *store, const struct rbk_key *a,
                   const struct rbk_key *b);
 
+    /* Fills in what is known of a server. NULL where there is none. */
+    enum redbucket_status (*check)(struct redbucket_store *store, struct redbucket_health *health);
+
     /* Why the store failed last, status OK when it hasn't. NULL where there is no more to say than
      * a request's status does. */
     void (*failure)(struct redbucket_store *store, struct redbucket_error *error);

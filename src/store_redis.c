@@ -6,6 +6,7 @@
  * the status of its requests; nothing is sent a second time, but a script that the server said it
  * doesn't know.
  */
+#include "redis/health.h"
 #include "redis/method.h"
 #include "redis/options.h"
 #include "redis/pool.h"
@@ -139,6 +140,22 @@ static enum redbucket_status statistics(struct redbucket_store *store,
     return REDBUCKET_OK;
 }
 
+static enum redbucket_status check(struct redbucket_store *store, struct redbucket_health *health)
+{
+    struct redis *redis = redis_of(store);
+    struct rbk_deadline deadline;
+    struct rbk_use use = {.pool = &redis->pool, .deadline = &deadline};
+
+    rbk_deadline_start(&deadline, redis->options.timeout);
+    enum redbucket_status status = rbk_pool_take(&redis->pool, &deadline, &use.peer);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    status = rbk_health_ask(&use, health);
+    rbk_pool_give(&redis->pool, use.peer, status, use.usable);
+    return status;
+}
+
 static size_t key_max(const struct redbucket_store *store)
 {
     (void)store;
@@ -170,6 +187,7 @@ static const struct rbk_store_ops redis_ops = {
     .statistics = statistics,
     .key_max = key_max,
     .apart = apart,
+    .check = check,
     .failure = failure,
     .close = close_redis,
     .own_clock_only = true,

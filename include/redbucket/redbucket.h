@@ -296,6 +296,34 @@ enum redbucket_event {
     REDBUCKET_EVENT_DEGRADED,
 };
 
+#define REDBUCKET_WARNINGS_MAX 8
+#define REDBUCKET_WARNING_SIZE 120
+
+/*
+ * How a store is.
+ *
+ *   size        the caller's sizeof(struct redbucket_health); fields beyond it are not written
+ *   round_trip  seconds that a server takes to answer nothing, the shortest of a few; 0 without one
+ *   server      "Redis 7.0.15", or "" without one
+ *   method      how requests are decided: "table", "script" or "transaction"
+ *   warnings    what can go wrong with it, a line each, `warnings_len` of them
+ */
+struct redbucket_health {
+    size_t size;
+    double round_trip;
+    char server[48];
+    char method[16];
+    size_t warnings_len;
+    char warnings[REDBUCKET_WARNINGS_MAX][REDBUCKET_WARNING_SIZE];
+};
+
+/*
+ * Asks a store whether it is there and how it is. Fails as a request would; an idle store on a
+ * server is connected to. Safe from any thread.
+ */
+REDBUCKET_API REDBUCKET_MUST_CHECK enum redbucket_status
+redbucket_store_check(struct redbucket_store *store, struct redbucket_health *health);
+
 /*
  * Copies why a store on a server failed last, in the server's words where it had some: status OK
  * when it hasn't failed, or can't say more than a request's status does. Another thread's failure
