@@ -65,7 +65,7 @@ const char *rbk_key_format_parse(const char *text, struct rbk_key_format *format
     format->pieces_len = 0;
     if (strlen(text) >= RBK_KEY_FORMAT_MAX)
         return "longer than 1023 bytes";
-    for (const char *at = text; *at != '\0' && fault == NULL; at++) {
+    for (const char *at = text; fault == NULL && *at != '\0'; at++) {
         bool brace = *at == '{' || *at == '}';
 
         if (!brace) {
