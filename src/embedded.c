@@ -57,8 +57,8 @@ static enum redbucket_status lock_all(struct rbk_embedded *embedded, uint64_t sh
             return status;
         }
         locked |= (uint64_t)1 << shard;
-        if (rbk_table_torn(&embedded->table, shard)) {
-            rbk_table_recover(&embedded->table, shard);
+        if (rbk_table_torn(embedded->table, shard)) {
+            rbk_table_recover(embedded->table, shard);
             *met |= MET_TORN;
         }
     }
@@ -123,15 +123,15 @@ static uint64_t place_all(const struct rbk_table *table, const struct rbk_reques
 static uint64_t shards_of(const struct rbk_embedded *embedded, const struct rbk_request *request,
                           struct rbk_touch *touches)
 {
-    return embedded->grow != NULL ? 1 : place_all(&embedded->table, request, touches);
+    return embedded->grow != NULL ? 1 : place_all(embedded->table, request, touches);
 }
 
 static void decide_growing(struct rbk_embedded *embedded, struct rbk_touch *touches,
                            struct rbk_request *request)
 {
     do {
-        (void)place_all(&embedded->table, request, touches);
-        request->status = decide_locked(&embedded->table, touches, request);
+        (void)place_all(embedded->table, request, touches);
+        request->status = decide_locked(embedded->table, touches, request);
     } while (request->status == REDBUCKET_ERROR_FULL && embedded->grow(embedded, request->ask.now));
 }
 
@@ -163,8 +163,8 @@ static void decide_one(struct rbk_embedded *embedded, struct rbk_request *reques
     if (embedded->grow != NULL)
         decide_growing(embedded, touches, request);
     else
-        request->status = decide_locked(&embedded->table, touches, request);
-    tally(&embedded->table, touches, request);
+        request->status = decide_locked(embedded->table, touches, request);
+    tally(embedded->table, touches, request);
     if (request->status == REDBUCKET_ERROR_FULL)
         met |= MET_FULL;
     unlock_all(embedded, shards);
@@ -194,8 +194,8 @@ enum redbucket_status rbk_embedded_read(struct redbucket_store *store, const str
     enum redbucket_status status = lock_all(embedded, shards, &deadline, &met);
 
     if (status == REDBUCKET_OK) {
-        (void)place_all(&embedded->table, &request, &touch);
-        rbk_table_find(&embedded->table, &touch, &found);
+        (void)place_all(embedded->table, &request, &touch);
+        rbk_table_find(embedded->table, &touch, &found);
         unlock_all(embedded, shards);
         if (rbk_state_readable(&found))
             *state = found;
@@ -212,7 +212,7 @@ enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,
     struct rbk_embedded *embedded = embedded_of(store);
     struct rbk_deadline deadline = {.set = false};
     struct rbk_table_counts counts = {0};
-    unsigned shards_len = embedded->grow != NULL ? 1 : rbk_table_shards(&embedded->table);
+    unsigned shards_len = embedded->grow != NULL ? 1 : rbk_table_shards(embedded->table);
     enum redbucket_status status = REDBUCKET_OK;
     unsigned met = 0;
 
@@ -222,7 +222,7 @@ enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,
         status = lock_all(embedded, shards, &deadline, &met);
         if (status != REDBUCKET_OK)
             break;
-        rbk_table_count(&embedded->table, shard, &counts);
+        rbk_table_count(embedded->table, shard, &counts);
         unlock_all(embedded, shards);
     }
     tell(embedded, met);
@@ -246,5 +246,5 @@ size_t rbk_embedded_key_max(const struct redbucket_store *store)
 {
     const struct rbk_embedded *embedded = (const struct rbk_embedded *)store;
 
-    return embedded->grow != NULL ? RBK_TABLE_KEY_MAX : rbk_table_key_max(&embedded->table);
+    return embedded->grow != NULL ? RBK_TABLE_KEY_MAX : rbk_table_key_max(embedded->table);
 }

@@ -16,7 +16,9 @@
 
 struct rbk_embedded {
     struct redbucket_store store;
-    struct rbk_table table;
+
+    /* Where `grow` is NULL: immutable. Else another one after growing, guarded by the lock. */
+    struct rbk_table *table;
 
     /* OK, or ERROR_TIMEOUT, or ERROR_SYSTEM. */
     enum redbucket_status (*lock)(struct rbk_embedded *embedded, unsigned shard,

@@ -12,7 +12,9 @@
 #include "url.h"
 
 #include <errno.h>
+#include <float.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,10 +35,17 @@ struct memory_lock {
 
 #define LOCKS_SIZE (RBK_TABLE_SHARDS_MAX * sizeof(struct memory_lock))
 
-struct memory {
-    struct rbk_embedded embedded;
+/* A table and the memory that it lies in. */
+struct holding {
+    struct rbk_table table;
     void *bytes;
     size_t size;
+};
+
+/* The table in use is that of one holding; the other one is for the next. */
+struct memory {
+    struct rbk_embedded embedded;
+    struct holding holdings[2];
     struct memory_lock *locks;
 };
 
@@ -68,45 +77,63 @@ static void *map(size_t size)
     return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-/* Makes a table in new memory; its view is `table`. */
-static void *make_table(size_t size, unsigned shards_max, const uint64_t secret[2],
-                        struct rbk_table *table)
+/* Makes a table in new memory. */
+static bool make_table(struct holding *holding, size_t size, unsigned shards_max,
+                       const uint64_t secret[2])
 {
     struct rbk_table_plan plan;
     void *bytes = rbk_table_plan(size, shards_max, &plan) ? map(size) : NULL;
 
     if (bytes == NULL)
-        return NULL;
+        return false;
     rbk_table_format(bytes, size, &plan, secret);
-    if (!rbk_table_attach(table, bytes, size)) {
+    if (!rbk_table_attach(&holding->table, bytes, size)) {
         (void)munmap(bytes, size);
-        return NULL;
+        return false;
     }
-    return bytes;
+    holding->bytes = bytes;
+    holding->size = size;
+    return true;
 }
 
-/* A table of the same size without what is long empty, or, when that is little, of double. */
+static struct holding *holding_in_use(struct memory *memory)
+{
+    return &memory->holdings[memory->embedded.table == &memory->holdings[1].table];
+}
+
+/* The present size, when leaving behind what is long empty makes room, or double. */
+static size_t next_size(const struct holding *old, double now)
+{
+    uint64_t live = rbk_table_live(&old->table, now - EMPTY_FOR);
+    bool crowded =
+        live > rbk_table_capacity(&old->table) / 2 || live == rbk_table_live(&old->table, -DBL_MAX);
+
+    return crowded ? old->size * 2 : old->size;
+}
+
+/*
+ * Moves to another table. A thread that forks meanwhile leaves its child with the old one or the
+ * new one, each of them whole: the change is one store, the new table is complete before it and the
+ * old one is there until after it.
+ */
 static bool grow(struct rbk_embedded *embedded, double now)
 {
     struct memory *memory = memory_of(embedded);
-    struct rbk_table *old = &embedded->table;
-    bool crowded = rbk_table_live(old, now - EMPTY_FOR) > rbk_table_capacity(old) / 2;
-    size_t size = crowded ? memory->size * 2 : memory->size;
-    struct rbk_table table;
-    void *bytes;
+    struct holding *old = holding_in_use(memory);
+    struct holding *next = &memory->holdings[old == &memory->holdings[0]];
 
-    while ((bytes = make_table(size, 1, old->secret, &table)) != NULL) {
-        table.growing = true;
-        if (rbk_table_copy(&table, old, now - EMPTY_FOR)) {
-            rbk_table_take_counts(&table, old);
-            (void)munmap(memory->bytes, memory->size);
-            memory->bytes = bytes;
-            memory->size = size;
-            embedded->table = table;
+    for (size_t size = next_size(old, now); make_table(next, size, 1, old->table.secret);
+         size *= 2) {
+        next->table.growing = true;
+        if (rbk_table_copy(&next->table, &old->table, now - EMPTY_FOR)) {
+            rbk_table_take_counts(&next->table, &old->table);
+            atomic_signal_fence(memory_order_seq_cst);
+            embedded->table = &next->table;
+            atomic_signal_fence(memory_order_seq_cst);
+            (void)munmap(old->bytes, old->size);
             return true;
         }
-        (void)munmap(bytes, size);
-        size *= 2;
+        (void)munmap(next->bytes, next->size);
     }
     return false;
 }
@@ -115,8 +142,8 @@ static void close_memory(struct redbucket_store *store)
 {
     struct memory *memory = (struct memory *)store;
 
-    if (memory->bytes != NULL)
-        (void)munmap(memory->bytes, memory->size);
+    if (memory->embedded.table != NULL)
+        (void)munmap(holding_in_use(memory)->bytes, holding_in_use(memory)->size);
     rbk_fork_page_unmap(memory->locks, LOCKS_SIZE);
     free(memory);
 }
@@ -130,9 +157,10 @@ static const struct rbk_store_ops memory_ops = {
     .own_clock_only = false,
 };
 
-static enum redbucket_status make(struct memory *memory, bool growing,
+static enum redbucket_status make(struct memory *memory, size_t size, bool growing,
                                   struct redbucket_error *error)
 {
+    struct holding *holding = &memory->holdings[0];
     uint64_t secret[2];
     enum redbucket_status status = rbk_fork_page_map(LOCKS_SIZE, (void **)&memory->locks, error);
 
@@ -140,11 +168,10 @@ static enum redbucket_status make(struct memory *memory, bool growing,
         return status;
     if (!rbk_embedded_secret(secret))
         return rbk_fail_system(error, errno, "memory: store: getrandom");
-    memory->bytes = make_table(memory->size, growing ? 1 : RBK_TABLE_SHARDS_MAX, secret,
-                               &memory->embedded.table);
-    if (memory->bytes == NULL)
+    if (!make_table(holding, size, growing ? 1 : RBK_TABLE_SHARDS_MAX, secret))
         return rbk_fail_system(error, errno, "memory: store: table");
-    memory->embedded.table.growing = growing;
+    holding->table.growing = growing;
+    memory->embedded.table = &holding->table;
     memory->embedded.grow = growing ? grow : NULL;
     return REDBUCKET_OK;
 }
@@ -185,8 +212,7 @@ enum redbucket_status rbk_memory_open(const struct rbk_url *url, struct redbucke
     memory->embedded.store.ops = &memory_ops;
     memory->embedded.lock = lock;
     memory->embedded.unlock = unlock;
-    memory->size = size;
-    status = make(memory, growing, error);
+    status = make(memory, size, growing, error);
     if (status != REDBUCKET_OK) {
         close_memory(&memory->embedded.store);
         return status;

@@ -18,6 +18,7 @@
 
 struct shm {
     struct rbk_embedded embedded;
+    struct rbk_table table;
     struct rbk_shm_file file;
     double timeout;
 };
@@ -152,12 +153,13 @@ enum redbucket_status rbk_shm_open(const struct rbk_url *url, struct redbucket_s
     if (shm == NULL)
         return rbk_fail_system(error, ENOMEM, "shm: store");
     shm->embedded.store.ops = &shm_ops;
+    shm->embedded.table = &shm->table;
     shm->embedded.lock = lock;
     shm->embedded.unlock = unlock;
     shm->timeout = wanted.timeout;
     status = rbk_shm_file_open(&wanted, &shm->file, error);
     if (status == REDBUCKET_OK &&
-        !rbk_table_attach(&shm->embedded.table, shm->file.table, shm->file.table_size))
+        !rbk_table_attach(&shm->table, shm->file.table, shm->file.table_size))
         status = rbk_fail(error, REDBUCKET_ERROR_FOREIGN, -1,
                           "shm:%s: was made by another version of this library, or is damaged",
                           wanted.name);

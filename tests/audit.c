@@ -8,7 +8,7 @@
 
 struct rbk_table *test_table_of(struct redbucket_store *store)
 {
-    return &((struct rbk_embedded *)store)->table;
+    return ((struct rbk_embedded *)store)->table;
 }
 
 /* Follows a bucket's chain, marking its links. */

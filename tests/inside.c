@@ -10,7 +10,7 @@
 
 static struct rbk_table *table_of(struct redbucket_store *store)
 {
-    return &((struct rbk_embedded *)store)->table;
+    return ((struct rbk_embedded *)store)->table;
 }
 
 static size_t buckets_size(const struct rbk_table *table)
