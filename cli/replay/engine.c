@@ -68,7 +68,7 @@ enum redbucket_status rbk_engine_create(const struct rbk_engine_setup *setup,
     engine->answers = setup->answers;
     engine->faults = faults;
     engine->reorder = rbk_reorder_create(&bounds);
-    engine->held = rbk_held_create(RBK_ENGINE_HELD, RBK_ENGINE_HELD_BYTES);
+    engine->held = rbk_held_create(setup->held, RBK_ENGINE_HELD_BYTES);
     engine->summary = rbk_summary_create(setup->limits, setup->limits_len);
     if (engine->reorder && engine->held && engine->summary)
         status = limiter_open(engine, setup, error);

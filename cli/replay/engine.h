@@ -27,12 +27,14 @@
 /*
  *   limits     all limits; borrowed
  *   reorder_s  the window within which steps are put in order of time
+ *   held       how many answers are held back at most, a power of two; RBK_ENGINE_HELD
  *   answers    where each step's answer goes, or NULL for a summary
  */
 struct rbk_engine_setup {
     struct redbucket_named_limit *const *limits;
     size_t limits_len;
     double reorder_s;
+    size_t held;
     FILE *answers;
 };
 

@@ -113,6 +113,7 @@ static int replay(const struct cli_context *context, const struct rbk_replay_arg
         .limits = context->limits,
         .limits_len = context->limits_len,
         .reorder_s = arguments->reorder_s,
+        .held = RBK_ENGINE_HELD,
         .answers = arguments->answers ? stdout : NULL,
     };
     struct rbk_faults faults = {.files = arguments->files};

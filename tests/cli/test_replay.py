@@ -228,6 +228,10 @@ class Damage(LogTest):
                 _, out, _ = self.run_command(*self.LIMIT, "--json", "replay", *words, *self.KEY, log)
                 self.assertEqual(json.loads(out)["unreadable"], unreadable)
 
+    def test_each_file_has_a_format_of_its_own(self):
+        logs = [self.write("one", text([combined(NOON)] * 2)), self.write("two", text([common(NOON)]))]
+        self.assertEqual(self.summary(*logs)["unreadable"], 0)
+
     def test_bytes_of_keys_do_not_reach_the_terminal(self):
         log = self.write("evil.log", (combined(NOON, address="\x1b]0;title\x07\\é") + "\n").encode() * 9)
         status, out, err = self.run_command(*self.LIMIT, "replay", *self.KEY, log)
@@ -326,6 +330,14 @@ class Summary(LogTest):
         limits = json.loads(out)["limits"]
         self.assertEqual(status, 0)
         self.assertEqual([limits[name]["rejected"] for name in "ab"], [2, 0])
+
+    def test_what_another_limit_rejects_is_not_delayed(self):
+        log = self.write("access.log", text([common(NOON)] * 4))
+        status, out, _ = self.run_command("-l", "a:1/d,burst=1", "-l", "b:1/d,delay=9", "--json",
+                                          "replay", "--key", "a=x", "--key", "b=y", log)
+        limits = json.loads(out)["limits"]
+        self.assertEqual(status, 0)
+        self.assertEqual([limits[name]["delayed"] for name in "ab"], [0, 1])
 
     def test_the_sample_log_shows_all_three(self):
         log = os.path.join(TOP, "examples", "access.log")

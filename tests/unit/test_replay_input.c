@@ -351,32 +351,58 @@ static void the_last_line_of_a_file_that_breaks_off_is_known(void **state)
     free(gzipped);
 }
 
-static void *feed(void *data)
-{
-    static const char text[] = "one\ntwo\nthree";
-    const int fd = open(data, O_WRONLY);
+/* What goes into a pipe: pieces, each with its own write. */
+struct feed {
+    const char *const *pieces;
+    pthread_t writer;
+};
 
-    for (size_t i = 0; fd >= 0 && i < sizeof(text) - 1; i++)
-        if (write(fd, text + i, 1) != 1)
+static void *feed_write(void *data)
+{
+    const struct feed *feed = data;
+    const int fd = open(path, O_WRONLY);
+
+    for (size_t i = 0; fd >= 0 && feed->pieces[i]; i++)
+        if (write(fd, feed->pieces[i], strlen(feed->pieces[i])) < 0)
             break;
     if (fd >= 0)
         close(fd);
     return NULL;
 }
 
-static void a_pipe_may_give_its_bytes_one_by_one(void **state)
+static void assert_lines_of_pipe(const char *const *pieces, const struct expected_line *expected)
 {
-    static const struct expected_line expected[] = {
-        {RBK_LINE, "one"}, {RBK_LINE, "two"}, {RBK_LINE, "three"}, {RBK_LINE_END, 0}};
-    pthread_t writer;
+    struct feed feed = {.pieces = pieces};
 
-    (void)state;
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(pthread_create(&writer, NULL, feed, path), 0);
+    assert_int_equal(pthread_create(&feed.writer, NULL, feed_write, &feed), 0);
     assert_lines(expected, false);
-    pthread_join(writer, NULL);
+    pthread_join(feed.writer, NULL);
     unlink(path);
+}
+
+static void a_pipe_may_give_its_bytes_one_by_one(void **state)
+{
+    static const char *const pieces[] = {"o", "n", "e", "\n", "two", "\nthr", "ee", NULL};
+    static const struct expected_line expected[] = {
+        {RBK_LINE, "one"}, {RBK_LINE, "two"}, {RBK_LINE, "three"}, {RBK_LINE_END, 0}};
+
+    (void)state;
+    assert_lines_of_pipe(pieces, expected);
+}
+
+/* A pipe holds 64 KiB, so its end comes with a later read than the longest line. */
+static void the_longest_line_may_come_without_its_end_at_first(void **state)
+{
+    static char longest[RBK_LINE_MAX + 1];
+    static const char *const pieces[] = {longest, "\n", "good\n", NULL};
+    static const struct expected_line expected[] = {
+        {RBK_LINE, longest}, {RBK_LINE, "good"}, {RBK_LINE_END, 0}};
+
+    (void)state;
+    memset(longest, 'x', RBK_LINE_MAX);
+    assert_lines_of_pipe(pieces, expected);
 }
 
 int main(void)
@@ -393,6 +419,7 @@ int main(void)
         cmocka_unit_test(a_line_too_long_is_passed_over_whatever_its_length),
         cmocka_unit_test(the_last_line_of_a_file_that_breaks_off_is_known),
         cmocka_unit_test(a_pipe_may_give_its_bytes_one_by_one),
+        cmocka_unit_test(the_longest_line_may_come_without_its_end_at_first),
     };
 
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

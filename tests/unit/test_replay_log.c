@@ -284,6 +284,7 @@ static void what_is_no_line_is_refused_and_told_why(void **state)
     refused("[" TIME "] \"GET / HTTP/1.1\" 200 0", "time zone");
     refused("a [" TIME "] \"GET / HTTP/1.1\" 200 0", "an address, an identity");
     refused("a - [" TIME "] \"GET / HTTP/1.1\" 200 0", "an address, an identity");
+    refused("a - -[" TIME "] \"GET / HTTP/1.1\" 200 0", "time zone");
     refused(" - - [" TIME "] \"GET / HTTP/1.1\" 200 0", "an address, an identity");
     refused("a - - [" TIME "] \"GET / HTT", "closing quote");
     refused("a - - [" TIME "] \"GET / HTTP/1.1\\\" 200 0", "closing quote");

@@ -64,6 +64,26 @@ static void equal_times_leave_in_the_order_read(void **state)
     rbk_reorder_destroy(reorder);
 }
 
+static void zero_is_one_moment_whatever_its_sign(void **state)
+{
+    struct rbk_reorder *reorder = reorder_of(300, 1000);
+
+    (void)state;
+    put(reorder, -0.0, 0);
+    put(reorder, 5, 1);
+    put(reorder, 0.0, 2);
+    put(reorder, 6, 3);
+    put(reorder, -0.0, 4);
+    for (uint64_t number = 0; number <= 4; number += 2) {
+        struct rbk_step *step = rbk_reorder_take(reorder);
+
+        assert_non_null(step);
+        assert_int_equal(step->number, number);
+        rbk_step_destroy(step);
+    }
+    rbk_reorder_destroy(reorder);
+}
+
 static void a_step_waits_for_as_long_as_the_window(void **state)
 {
     struct rbk_reorder *reorder = reorder_of(10, 1000);
@@ -270,6 +290,11 @@ static void bytes_fill_it_as_well(void **state)
     assert_true(rbk_held_full(held));
     assert_shown(held, steps[0]);
     assert_false(rbk_held_full(held));
+    steps[0] = add(held);
+    assert_true(rbk_held_full(held));
+    rbk_held_forget(held, steps[0]);
+    assert_false(rbk_held_full(held));
+    rbk_step_destroy(steps[0]);
     rbk_held_destroy(held); /* with two answers that nobody took */
 }
 
@@ -305,6 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_times_leave_in_the_order_read),
+        cmocka_unit_test(zero_is_one_moment_whatever_its_sign),
         cmocka_unit_test(a_step_waits_for_as_long_as_the_window),
         cmocka_unit_test(without_a_window_steps_leave_at_once_and_a_step_back_is_late),
         cmocka_unit_test(too_many_steps_leave_before_their_time),

@@ -145,6 +145,27 @@ static void a_counter_taken_over_says_what_it_may_have_missed(void **state)
     rbk_hits_destroy(hits);
 }
 
+/* Whoever takes over takes the smallest, also when it wasn't the last to come. */
+static void the_smallest_counter_is_taken_over(void **state)
+{
+    struct rbk_hits *hits = rbk_hits_create(3);
+    struct rbk_hit top[3];
+
+    (void)state;
+    assert_non_null(hits);
+    hit(hits, "a", 2, 0);
+    hit(hits, "b", 1, 0);
+    hit(hits, "c", 5, 0);
+    hit(hits, "b", 3, 0);
+    hit(hits, "d", 3, 0);
+    assert_int_equal(rbk_hits_top(hits, 3, top), 3);
+    assert_hit(&top[0], "c", 5, 0);
+    assert_hit(&top[1], "b", 4, 0);
+    assert_memory_equal(top[2].key.bytes, "d", 1);
+    assert_int_equal(top[2].missed, 2);
+    rbk_hits_destroy(hits);
+}
+
 static uint64_t total(const struct rbk_histogram *histogram, enum rbk_histogram_kind kind)
 {
     uint64_t sum = 0;
@@ -314,6 +335,7 @@ int main(void)
         cmocka_unit_test(keys_longer_than_what_is_kept_are_told_apart),
         cmocka_unit_test(heavy_keys_are_found_in_a_crowd_that_does_not_fit),
         cmocka_unit_test(a_counter_taken_over_says_what_it_may_have_missed),
+        cmocka_unit_test(the_smallest_counter_is_taken_over),
         cmocka_unit_test(a_moment_is_one_bin),
         cmocka_unit_test(four_days_are_shown_in_rows_of_hours),
         cmocka_unit_test(nothing_is_lost_however_times_jump),
