@@ -5,7 +5,8 @@
  *   struct  16 bytes: timestamp and value, little-endian IEEE-754 doubles
  *   json    {"t":TIMESTAMP,"v":VALUE}, members in any order, others passed over
  *
- * Reading is strict: what isn't exactly a state, with finite numbers, can't be read.
+ * Reading is strict: what isn't exactly a state, with finite numbers, can't be read. The script has
+ * a reader of its own, which has to agree with this one about every text.
  */
 #ifndef RBK_WIRE_CODEC_H
 #define RBK_WIRE_CODEC_H
@@ -21,6 +22,9 @@ enum rbk_codec {
 
 /* Enough for any encoded state. */
 #define RBK_STATE_SIZE 96
+
+/* Longer texts are no states: what a server may be made to answer is bounded. */
+#define RBK_STATE_TEXT_MAX 4096u
 
 /* Writes the state's bytes, and returns how many. */
 size_t rbk_state_encode(enum rbk_codec codec, const struct rbk_state *state,

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A strict reader for one JSON object of which two members matter: RFC 8259, nesting bounded. Of a
+ * A strict reader for one JSON object of which two members matter: RFC 8259, within bounds. Of a
  * member given twice the last counts, as in the readers of Python and Lua.
  */
 #include "wire/json_state.h"
 
 #include "redbucket/redbucket.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-/* Lua's cjson goes as deep, and a number of more digits is nobody's state. */
-#define DEPTH_MAX  1000
-#define NUMBER_MAX 65
+/* Lua's cjson goes as deep, and a number of more digits is nobody's. */
+#define DEPTH_MAX      1000
+#define NUMBER_LEN_MAX 64
 
 struct cursor {
     const char *at;
@@ -64,6 +65,8 @@ static bool one_of(struct cursor *cursor, const char *characters)
 
 static bool skip_number(struct cursor *cursor)
 {
+    const char *begin = cursor->at;
+
     (void)one_of(cursor, "-");
     if (!one_of(cursor, "0") && !skip_digits(cursor))
         return false;
@@ -74,16 +77,44 @@ static bool skip_number(struct cursor *cursor)
         if (!skip_digits(cursor))
             return false;
     }
-    return !digit_at(cursor);
+    return !digit_at(cursor) && cursor->at - begin <= NUMBER_LEN_MAX;
 }
 
-static bool skip_hex4(struct cursor *cursor)
+/* The code behind a \u. */
+static bool read_hex4(struct cursor *cursor, unsigned *code)
 {
+    static const char digits[] = "0123456789abcdefABCDEF";
+
+    *code = 0;
     for (int i = 0; i < 4; i++) {
-        if (!one_of(cursor, "0123456789abcdefABCDEF"))
+        const char *digit = cursor->at;
+
+        if (!one_of(cursor, digits))
             return false;
+        unsigned value = (unsigned)(strchr(digits, *digit) - digits);
+
+        *code = *code * 16 + (value < 16 ? value : value - 6);
     }
     return true;
+}
+
+/* The rest of an escape with a code. Surrogates come in pairs: the grammar doesn't say so, but
+ * cjson does. */
+static bool skip_code(struct cursor *cursor)
+{
+    unsigned code, low;
+
+    if (!read_hex4(cursor, &code))
+        return false;
+    if (code < 0xd800 || code > 0xdfff)
+        return true;
+    return code < 0xdc00 && one_of(cursor, "\\") && one_of(cursor, "u") &&
+           read_hex4(cursor, &low) && low >= 0xdc00 && low <= 0xdfff;
+}
+
+static bool skip_escape(struct cursor *cursor)
+{
+    return one_of(cursor, "u") ? skip_code(cursor) : one_of(cursor, "\"\\/bfnrt");
 }
 
 static bool skip_string(struct cursor *cursor)
@@ -93,10 +124,7 @@ static bool skip_string(struct cursor *cursor)
     while (cursor->at < cursor->end && *cursor->at != '"') {
         unsigned char byte = (unsigned char)*cursor->at++;
 
-        if (byte < 0x20)
-            return false;
-        if (byte == '\\' && !one_of(cursor, "\"\\/bfnrt") &&
-            !(one_of(cursor, "u") && skip_hex4(cursor)))
+        if (byte < 0x20 || (byte == '\\' && !skip_escape(cursor)))
             return false;
     }
     return one_of(cursor, "\"");
@@ -161,16 +189,21 @@ static bool names(const char *string, size_t len, char letter)
     return (len == 1 && *string == letter) || (len == 6 && strncasecmp(string, escaped, 6) == 0);
 }
 
+/* One too large for a double is infinite, and no state unless another follows. */
 static bool read_number(struct cursor *cursor, double *number)
 {
-    char text[NUMBER_MAX];
+    char text[NUMBER_LEN_MAX + 1];
     const char *begin = cursor->at;
 
-    if (!skip_number(cursor) || (size_t)(cursor->at - begin) >= sizeof text)
+    if (!skip_number(cursor))
         return false;
     memcpy(text, begin, (size_t)(cursor->at - begin));
     text[cursor->at - begin] = '\0';
-    return redbucket_number_parse(text, number, NULL) == REDBUCKET_OK;
+    enum redbucket_status status = redbucket_number_parse(text, number, NULL);
+
+    if (status == REDBUCKET_ERROR_ARGUMENT)
+        *number = INFINITY;
+    return status != REDBUCKET_ERROR_MEMORY;
 }
 
 /* The value of a member that matters, at `bit` of *seen when it is a number. */
@@ -206,7 +239,7 @@ bool rbk_json_state_decode(const char *text, size_t len, struct rbk_state *state
     struct cursor cursor = {text, text + len};
     unsigned seen = 0;
 
-    if (!take(&cursor, '{'))
+    if (len > RBK_STATE_TEXT_MAX || !take(&cursor, '{'))
         return false;
     do {
         if (!read_member(&cursor, state, &seen))
