@@ -4,35 +4,44 @@
  */
 #include "redis/circuit.h"
 
-bool rbk_circuit_admit(struct rbk_circuit *circuit, double now)
+bool rbk_circuit_admit(struct rbk_circuit *circuit, double now, unsigned *probe)
 {
-    if (!circuit->open)
+    if (!circuit->open) {
+        *probe = RBK_CIRCUIT_NO_PROBE;
         return true;
-    if (circuit->trying || now < circuit->until)
+    }
+    if (circuit->probe != RBK_CIRCUIT_NO_PROBE || now < circuit->until)
         return false;
-    circuit->trying = true;
+    if (++circuit->probes == RBK_CIRCUIT_NO_PROBE)
+        circuit->probes++;
+    circuit->probe = circuit->probes;
+    *probe = circuit->probe;
     return true;
 }
 
 void rbk_circuit_succeed(struct rbk_circuit *circuit)
 {
-    *circuit = (struct rbk_circuit){.open = false};
+    circuit->open = false;
+    circuit->probe = RBK_CIRCUIT_NO_PROBE;
 }
 
-void rbk_circuit_fail(struct rbk_circuit *circuit, double now, uint32_t random)
+void rbk_circuit_fail(struct rbk_circuit *circuit, unsigned probe, double now, uint32_t random)
 {
-    /* Failures of calls that were under way when it opened don't make the pause longer. */
-    if (circuit->open && !circuit->trying)
+    bool was_open = circuit->open;
+
+    /* Calls that were under way when it opened fail as well: they say nothing new. */
+    if (was_open && (probe == RBK_CIRCUIT_NO_PROBE || probe != circuit->probe))
         return;
-    circuit->pause = circuit->open ? circuit->pause * 2 : RBK_CIRCUIT_FIRST;
+    circuit->pause = was_open ? circuit->pause * 2 : RBK_CIRCUIT_FIRST;
     if (circuit->pause > RBK_CIRCUIT_LONGEST)
         circuit->pause = RBK_CIRCUIT_LONGEST;
     circuit->open = true;
-    circuit->trying = false;
+    circuit->probe = RBK_CIRCUIT_NO_PROBE;
     circuit->until = now + circuit->pause * (1.0 - 0.25 * random / UINT32_MAX);
 }
 
-void rbk_circuit_leave(struct rbk_circuit *circuit)
+void rbk_circuit_leave(struct rbk_circuit *circuit, unsigned probe)
 {
-    circuit->trying = false;
+    if (circuit->probe == probe)
+        circuit->probe = RBK_CIRCUIT_NO_PROBE;
 }

@@ -46,6 +46,7 @@ static void begin_anew(struct rbk_pool *pool)
         }
         peer->connection = NULL;
         peer->lent = false;
+        peer->probe = RBK_CIRCUIT_NO_PROBE;
     }
     pool->circuit = (struct rbk_circuit){.open = false};
     /* A child must not draw the numbers that its parent draws. */
@@ -147,23 +148,46 @@ static enum redbucket_status wait_locked(struct rbk_pool *pool, const struct rbk
     return REDBUCKET_OK;
 }
 
+/* Only who needs it reads the clock. */
+static bool admit_locked(struct rbk_pool *pool, unsigned *probe)
+{
+    return rbk_circuit_admit(&pool->circuit, pool->circuit.open ? now_seconds() : 0.0, probe);
+}
+
 static enum redbucket_status
 borrow_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline, struct rbk_peer **peer)
 {
-    for (;;) {
-        if (pool->circuit.open && !rbk_circuit_admit(&pool->circuit, now_seconds()))
-            return REDBUCKET_ERROR_UNAVAILABLE;
+    bool waited = false;
+    unsigned probe;
+
+    while (admit_locked(pool, &probe)) {
         *peer = idle_locked(pool);
         if (*peer != NULL) {
             (*peer)->lent = true;
+            (*peer)->probe = probe;
+            (*peer)->hurried = waited && rbk_deadline_left(deadline) < pool->options->timeout / 2;
             return REDBUCKET_OK;
         }
-        rbk_circuit_leave(&pool->circuit);
+        rbk_circuit_leave(&pool->circuit, probe);
+        waited = true;
         enum redbucket_status status = wait_locked(pool, deadline);
 
         if (status != REDBUCKET_OK)
             return status;
     }
+    /* Whoever else waits for a connection is to be refused as well, not left waiting. */
+    (void)pthread_cond_signal(&pool->live->returned);
+    return REDBUCKET_ERROR_UNAVAILABLE;
+}
+
+/* Takes the connection from the peer before closing it: a child that is forked in the middle must
+ * not find one that is half gone. */
+static void hang_up(struct rbk_peer *peer)
+{
+    struct rbk_connection *connection = peer->connection;
+
+    peer->connection = NULL;
+    rbk_connection_close(connection);
 }
 
 enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
@@ -176,12 +200,12 @@ enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_dead
     enum redbucket_status status = borrow_locked(pool, deadline, &peer);
 
     unlock(pool);
+    if (status == REDBUCKET_ERROR_TIMEOUT)
+        rbk_pool_note(pool, status, "no connection came free in time");
     if (status != REDBUCKET_OK)
         return status;
-    if (peer->connection != NULL && !rbk_connection_good(peer->connection)) {
-        rbk_connection_close(peer->connection);
-        peer->connection = NULL;
-    }
+    if (peer->connection != NULL && !rbk_connection_good(peer->connection))
+        hang_up(peer);
     if (peer->connection == NULL) {
         status = rbk_handshake(pool, deadline, peer, &error);
         if (status != REDBUCKET_OK) {
@@ -195,10 +219,11 @@ enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_dead
 }
 
 /* The failures that say something of the server, not of one call. */
-static bool server_is_down(enum redbucket_status status, bool connected)
+static bool server_is_down(enum redbucket_status status, const struct rbk_peer *peer)
 {
     switch (status) {
     case REDBUCKET_ERROR_TIMEOUT:
+        return !peer->hurried;
     case REDBUCKET_ERROR_UNAVAILABLE:
     case REDBUCKET_ERROR_READONLY:
         return true;
@@ -206,28 +231,26 @@ static bool server_is_down(enum redbucket_status status, bool connected)
     case REDBUCKET_ERROR_MEMORY:
         return false;
     default:
-        return !connected;
+        return peer->connection == NULL;
     }
 }
 
 void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_status status,
                    bool usable)
 {
-    bool connected = peer->connection != NULL;
+    bool down = server_is_down(status, peer);
     bool was_open, is_open;
 
-    if (!usable && connected) {
-        rbk_connection_close(peer->connection);
-        peer->connection = NULL;
-    }
+    if (!usable)
+        hang_up(peer);
     lock(pool);
     was_open = pool->circuit.open;
-    if (server_is_down(status, connected))
-        rbk_circuit_fail(&pool->circuit, now_seconds(), random_locked(pool));
+    if (down)
+        rbk_circuit_fail(&pool->circuit, peer->probe, now_seconds(), random_locked(pool));
     else if (usable)
         rbk_circuit_succeed(&pool->circuit);
     else
-        rbk_circuit_leave(&pool->circuit);
+        rbk_circuit_leave(&pool->circuit, peer->probe);
     is_open = pool->circuit.open;
     peer->lent = false;
     (void)pthread_cond_signal(&pool->live->returned);
