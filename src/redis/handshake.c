@@ -15,6 +15,7 @@ struct handshake {
     struct rbk_command commands[COMMANDS_MAX];
     struct rbk_reply replies[COMMANDS_MAX];
     size_t len;
+    size_t must; /* so many of them, the first, have to succeed */
     char db[16];
 };
 
@@ -36,16 +37,45 @@ static size_t add(struct handshake *shake, const char *first, const char *second
     return at;
 }
 
-/* The error of a command that must succeed, or OK. */
-static enum redbucket_status must(const struct rbk_reply *reply, const char *what,
-                                  struct redbucket_error *error)
+/* The server's words, unless it repeats the password: there are servers, and proxies more so, that
+ * quote what they don't understand. */
+static enum redbucket_status refused(const struct rbk_redis_options *options,
+                                     const struct rbk_reply *reply, const char *command,
+                                     struct redbucket_error *error)
+{
+    const char *password = options->password;
+    char words[RBK_SERVER_WORDS_SIZE];
+    bool usable;
+
+    rbk_server_words(reply->text, words);
+    if (password != NULL && password[0] != '\0' && strstr(reply->text, password) != NULL)
+        (void)snprintf(words, sizeof words, "refused, in words that hold the password");
+    return rbk_fail(error, rbk_server_error(reply->text, &usable), -1, "%s: %s: %s", options->where,
+                    command, words);
+}
+
+/* What a managed server refuses is left unknown. But one that can't answer now may be a replica, or
+ * too old for the script. */
+static bool not_ready(const struct rbk_reply *reply)
 {
     bool usable;
 
-    if (reply->type != RBK_REPLY_ERROR)
-        return REDBUCKET_OK;
-    return rbk_fail(error, rbk_server_error(reply->text, &usable), -1, "%s: %.180s", what,
-                    reply->text);
+    return reply->type == RBK_REPLY_ERROR &&
+           (rbk_server_error(reply->text, &usable) == REDBUCKET_ERROR_UNAVAILABLE || !usable);
+}
+
+/* The first command that failed and must not. */
+static enum redbucket_status check(const struct handshake *shake,
+                                   const struct rbk_redis_options *options,
+                                   struct redbucket_error *error)
+{
+    for (size_t i = 0; i < shake->len; i++) {
+        const struct rbk_reply *reply = &shake->replies[i];
+
+        if (i < shake->must ? reply->type == RBK_REPLY_ERROR : not_ready(reply))
+            return refused(options, reply, shake->arguments[i][0].bytes, error);
+    }
+    return REDBUCKET_OK;
 }
 
 static enum redbucket_status judge(const struct rbk_redis_options *options, struct rbk_peer *peer,
@@ -57,7 +87,7 @@ static enum redbucket_status judge(const struct rbk_redis_options *options, stru
 
     if (peer->server.replica)
         return rbk_fail(error, REDBUCKET_ERROR_READONLY, -1,
-                        "the server is a replica, connect to its master");
+                        "%s: the server is a replica, connect to its master", options->where);
     peer->by_transaction =
         options->method == RBK_METHOD_TRANSACTION || (options->method == RBK_METHOD_AUTO && old);
     return REDBUCKET_OK;
@@ -68,16 +98,17 @@ static enum redbucket_status introduce(const struct rbk_redis_options *options,
                                        struct redbucket_error *error)
 {
     struct handshake shake = {.len = 0};
-    size_t auth = COMMANDS_MAX, select = COMMANDS_MAX;
     bool sent;
 
-    if (options->password != NULL)
-        auth = options->user != NULL ? add(&shake, "AUTH", options->user, options->password)
-                                     : add(&shake, "AUTH", options->password, NULL);
+    if (options->user != NULL)
+        (void)add(&shake, "AUTH", options->user, options->password);
+    else if (options->password != NULL)
+        (void)add(&shake, "AUTH", options->password, NULL);
     if (options->db != 0) {
         (void)snprintf(shake.db, sizeof shake.db, "%u", options->db);
-        select = add(&shake, "SELECT", shake.db, NULL);
+        (void)add(&shake, "SELECT", shake.db, NULL);
     }
+    shake.must = shake.len;
     size_t info = add(&shake, "INFO", NULL, NULL);
     size_t role = add(&shake, "ROLE", NULL, NULL);
     enum redbucket_status status = rbk_connection_call(peer->connection, shake.commands, shake.len,
@@ -86,10 +117,7 @@ static enum redbucket_status introduce(const struct rbk_redis_options *options,
     if (status != REDBUCKET_OK)
         return rbk_fail(error, status, -1, "%s: %s", options->where,
                         rbk_connection_failure(peer->connection));
-    if (auth < COMMANDS_MAX)
-        status = must(&shake.replies[auth], "AUTH", error);
-    if (status == REDBUCKET_OK && select < COMMANDS_MAX)
-        status = must(&shake.replies[select], "SELECT", error);
+    status = check(&shake, options, error);
     if (status != REDBUCKET_OK)
         return status;
     memset(&peer->server, 0, sizeof peer->server);

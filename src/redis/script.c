@@ -19,8 +19,10 @@ void rbk_method_fail(struct rbk_request *requests, size_t len, enum redbucket_st
 enum redbucket_status rbk_method_refused(struct rbk_use *use, const struct rbk_reply *reply)
 {
     enum redbucket_status status = rbk_server_error(reply->text, &use->usable);
+    char words[RBK_SERVER_WORDS_SIZE];
 
-    rbk_pool_note(use->pool, status, reply->text);
+    rbk_server_words(reply->text, words);
+    rbk_pool_note(use->pool, status, words);
     return status;
 }
 
