@@ -34,6 +34,9 @@ const char *test_server_name(enum test_server_kind kind);
  * always said to be there: without it, tests fail. */
 bool test_server_have(enum test_server_kind kind);
 
+/* The same for one that speaks TLS, which came with Redis 6 and can be left out of a program. */
+bool test_server_have_tls(enum test_server_kind kind);
+
 /*
  *   config    further lines of configuration, which override what is set by itself, or NULL
  *   password  what everyone must give, or NULL

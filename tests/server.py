@@ -51,6 +51,17 @@ def program(kind):
     return path if os.access(path, os.X_OK) else None
 
 
+def has_tls(kind):
+    """TLS came with Redis 6 and can be left out of a program, which then doesn't name OpenSSL."""
+    path = program(kind)
+    if kind == "redis":
+        return True
+    if path is None:
+        return False
+    with open(path, "rb") as file:
+        return b"SSL_CTX_new" in file.read()
+
+
 def version_of(path):
     """(7, 0, 15), by what the program itself says."""
     said = subprocess.run([path, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -70,6 +70,20 @@ bool test_server_have(enum test_server_kind kind)
     return kind == TEST_REDIS || test_server_program(kind, path);
 }
 
+/* One that speaks TLS names what it needs of OpenSSL. */
+bool test_server_have_tls(enum test_server_kind kind)
+{
+    char path[PATH_MAX];
+    char command[PATH_MAX + 32];
+
+    if (kind == TEST_REDIS)
+        return true;
+    if (!test_server_program(kind, path))
+        return false;
+    snprintf(command, sizeof command, "grep -q SSL_CTX_new '%s'", path);
+    return system(command) == 0;
+}
+
 unsigned test_server_version(const char *program)
 {
     char command[PATH_MAX + 32];
