@@ -5,15 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Large enough for the longest key that a store takes. */
+static const char *size_of_bounded;
+
 static const struct variant {
     const char *name;
     size_t kind;
-    const char *query;
+    bool grows;
 } variants[] = {
-    {"memory", 0, "?size=4m"},
-    {"growing memory", 0, "?grow=yes"},
-    {"shm", 1, "?size=4m"},
+    {"memory", 0, false},
+    {"growing memory", 0, true},
+    {"shm", 1, false},
 };
 
 #define VARIANTS (sizeof variants / sizeof variants[0])
@@ -22,11 +23,12 @@ static int set_up(void **state)
 {
     const struct variant *variant = *state;
     struct test_case *test = calloc(1, sizeof *test);
+    char query[32];
 
     assert_non_null(test);
     test->kind = &test_stores[variant->kind];
-    test->query = variant->query;
-    test_store_url(test->kind, test->query, test->url, sizeof test->url);
+    (void)snprintf(query, sizeof query, "?size=%s", size_of_bounded);
+    test_store_url(test->kind, variant->grows ? "?grow=yes" : query, test->url, sizeof test->url);
     test->store = test_store_open(test->url);
     assert_int_equal(redbucket_limiter_create(test->store, &test->limiter, NULL), REDBUCKET_OK);
     *state = test;
@@ -43,13 +45,14 @@ static int tear_down(void **state)
     return 0;
 }
 
-int cases_run(const char *group, const struct case_entry *cases, size_t len)
+int cases_run(const char *group, const char *size, const struct case_entry *cases, size_t len)
 {
     struct CMUnitTest *tests = calloc(len * VARIANTS, sizeof *tests);
     char(*names)[160] = calloc(len * VARIANTS, sizeof *names);
 
     if (tests == NULL || names == NULL)
         return 1;
+    size_of_bounded = size;
     for (size_t i = 0; i < len * VARIANTS; i++) {
         const struct variant *variant = &variants[i % VARIANTS];
 

@@ -12,7 +12,6 @@
 
 struct test_case {
     const struct test_store *kind;
-    const char *query;
     char url[256];
     struct redbucket_store *store;
     struct redbucket_limiter *limiter;
@@ -28,9 +27,9 @@ struct case_entry {
 #name, name \
     }
 
-/* Runs every case on every embedded store: memory, growing memory and shm. Returns what main does.
- * A case's *state is its struct test_case. */
-int cases_run(const char *group, const struct case_entry *cases, size_t len);
+/* Runs every case on every embedded store: memory and shm of this size, and growing memory. Returns
+ * what main does. A case's *state is its struct test_case. */
+int cases_run(const char *group, const char *size, const struct case_entry *cases, size_t len);
 
 /* Some keys, as two arguments: KEYS({"a", "k"}, {"b", "k"}). */
 #define KEYS(...)                                \

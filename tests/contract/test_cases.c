@@ -354,5 +354,5 @@ int main(void)
         CASE(M10_what_never_fits_has_no_retry_time),
     };
 
-    return cases_run("cases", cases, sizeof cases / sizeof cases[0]);
+    return cases_run("cases", "64k", cases, sizeof cases / sizeof cases[0]);
 }

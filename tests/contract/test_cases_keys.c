@@ -456,5 +456,5 @@ int main(void)
         CASE(O02_the_host_is_left_as_it_was),
     };
 
-    return cases_run("cases_keys", cases, sizeof cases / sizeof cases[0]);
+    return cases_run("cases_keys", "4m", cases, sizeof cases / sizeof cases[0]);
 }
