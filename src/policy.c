@@ -20,7 +20,7 @@ struct policy {
     enum rbk_policy_kind kind;
     double share;
     atomic_ullong degraded; /* relaxed: a count */
-    atomic_bool told;       /* relaxed: at worst two are told */
+    atomic_bool told;       /* of this outage; relaxed: at worst two are told */
 };
 
 static struct policy *policy_of(struct redbucket_store *store)
@@ -50,12 +50,15 @@ static bool asks(const struct rbk_request *request)
     return request->ask.operation == RBK_REQUEST || request->ask.operation == RBK_PEEK;
 }
 
-/* Everybody the same. Nobody knows the levels: nothing remains, and nothing is known to drain. */
+/* Everybody the same. Nobody knows the levels: nothing remains, and nothing is known to drain. Nor
+ * does anybody know the time by the store's clock: 0 is so long ago that giving such a permit back
+ * gives nothing. */
 static void answer_all(struct rbk_request *request, bool accepted)
 {
     double retry_after = accepted ? 0.0 : CLOSED_RETRY;
 
     request->status = REDBUCKET_OK;
+    request->ask.now = 0.0;
     request->answer = (struct rbk_answer){
         .accepted = accepted, .retry_after = retry_after, .decided = accepted ? RBK_NONE : 0};
     for (size_t i = 0; i < request->len; i++)
@@ -105,7 +108,7 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
     for (size_t i = 0; i < len; i++) {
         if (store_failed(requests[i].status))
             answer(policy, &requests[i]);
-        else if (atomic_load_explicit(&policy->told, memory_order_relaxed))
+        else if (requests[i].len > 0 && atomic_load_explicit(&policy->told, memory_order_relaxed))
             atomic_store_explicit(&policy->told, false, memory_order_relaxed);
     }
 }
