@@ -44,13 +44,13 @@ static void unlock_all(struct rbk_embedded *embedded, uint64_t shards)
 }
 
 static enum redbucket_status lock_all(struct rbk_embedded *embedded, uint64_t shards,
-                                      struct rbk_deadline *deadline, unsigned *met)
+                                      double *waited, unsigned *met)
 {
     uint64_t locked = 0;
 
     for (uint64_t rest = shards; rest != 0; rest &= rest - 1) {
         unsigned shard = (unsigned)__builtin_ctzll(rest);
-        enum redbucket_status status = embedded->lock(embedded, shard, deadline);
+        enum redbucket_status status = embedded->lock(embedded, shard, waited);
 
         if (status != REDBUCKET_OK) {
             unlock_all(embedded, locked);
@@ -147,19 +147,19 @@ static void tally(struct rbk_table *table, const struct rbk_touch *touches,
 }
 
 static void decide_one(struct rbk_embedded *embedded, struct rbk_request *request,
-                       const double *now, struct rbk_deadline *deadline)
+                       struct rbk_batch *batch)
 {
     struct rbk_touch touches[REDBUCKET_KEYS_MAX];
     uint64_t shards = shards_of(embedded, request, touches);
     unsigned met = 0;
 
     request->failed = RBK_NONE;
-    request->status = lock_all(embedded, shards, deadline, &met);
+    request->status = lock_all(embedded, shards, &batch->waited, &met);
     if (request->status != REDBUCKET_OK) {
         tell(embedded, met);
         return;
     }
-    request->ask.now = now != NULL ? *now : rbk_embedded_now();
+    request->ask.now = batch->now != NULL ? *batch->now : rbk_embedded_now();
     if (embedded->grow != NULL)
         decide_growing(embedded, touches, request);
     else
@@ -172,26 +172,24 @@ static void decide_one(struct rbk_embedded *embedded, struct rbk_request *reques
 }
 
 void rbk_embedded_decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
-                         const double *now)
+                         struct rbk_batch *batch)
 {
-    struct rbk_deadline deadline = {.set = false};
-
     for (size_t i = 0; i < len; i++)
-        decide_one(embedded_of(store), &requests[i], now, &deadline);
+        decide_one(embedded_of(store), &requests[i], batch);
 }
 
 enum redbucket_status rbk_embedded_read(struct redbucket_store *store, const struct rbk_key *key,
                                         struct rbk_state *state)
 {
     struct rbk_embedded *embedded = embedded_of(store);
-    struct rbk_deadline deadline = {.set = false};
+    double waited = 0.0;
     struct rbk_request request = {.keys = key, .len = 1};
     struct rbk_state found;
     struct rbk_touch touch;
     unsigned met = 0;
 
     uint64_t shards = shards_of(embedded, &request, &touch);
-    enum redbucket_status status = lock_all(embedded, shards, &deadline, &met);
+    enum redbucket_status status = lock_all(embedded, shards, &waited, &met);
 
     if (status == REDBUCKET_OK) {
         (void)place_all(embedded->table, &request, &touch);
@@ -210,7 +208,7 @@ enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,
                                               struct redbucket_statistics *statistics)
 {
     struct rbk_embedded *embedded = embedded_of(store);
-    struct rbk_deadline deadline = {.set = false};
+    double waited = 0.0;
     struct rbk_table_counts counts = {0};
     unsigned shards_len = embedded->grow != NULL ? 1 : rbk_table_shards(embedded->table);
     enum redbucket_status status = REDBUCKET_OK;
@@ -219,7 +217,7 @@ enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,
     for (unsigned shard = 0; shard < shards_len; shard++) {
         uint64_t shards = (uint64_t)1 << shard;
 
-        status = lock_all(embedded, shards, &deadline, &met);
+        status = lock_all(embedded, shards, &waited, &met);
         if (status != REDBUCKET_OK)
             break;
         rbk_table_count(embedded->table, shard, &counts);

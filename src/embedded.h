@@ -20,9 +20,9 @@ struct rbk_embedded {
     /* Where `grow` is NULL: immutable. Else another one after growing, guarded by the lock. */
     struct rbk_table *table;
 
-    /* OK, or ERROR_TIMEOUT, or ERROR_SYSTEM. */
-    enum redbucket_status (*lock)(struct rbk_embedded *embedded, unsigned shard,
-                                  struct rbk_deadline *deadline);
+    /* OK, or ERROR_TIMEOUT once *waited, which it adds to, is the store's timeout, or
+     * ERROR_SYSTEM. */
+    enum redbucket_status (*lock)(struct rbk_embedded *embedded, unsigned shard, double *waited);
     void (*unlock)(struct rbk_embedded *embedded, unsigned shard);
 
     /* Makes room for more buckets, all shards locked; false when there is no memory. NULL for a
@@ -32,7 +32,7 @@ struct rbk_embedded {
 
 /* Implementations of struct rbk_store_ops; `store` is the first member of a struct rbk_embedded. */
 void rbk_embedded_decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
-                         const double *now);
+                         struct rbk_batch *batch);
 enum redbucket_status rbk_embedded_read(struct redbucket_store *store, const struct rbk_key *key,
                                         struct rbk_state *state);
 enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,

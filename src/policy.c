@@ -80,7 +80,7 @@ static void answer_locally(struct policy *policy, struct rbk_request *request)
         limit->burst = part(limit->burst, policy->share, 0.0);
         limit->delay = part(limit->delay, policy->share, 0.0);
     }
-    policy->local->ops->decide(policy->local, request, 1, NULL);
+    policy->local->ops->decide(policy->local, request, 1, &(struct rbk_batch){.now = NULL});
 }
 
 /* What was to be changed in the store itself can only be changed there or in its stand-in. */
@@ -100,11 +100,11 @@ static void answer(struct policy *policy, struct rbk_request *request)
 }
 
 static void decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
-                   const double *now)
+                   struct rbk_batch *batch)
 {
     struct policy *policy = policy_of(store);
 
-    policy->inner->ops->decide(policy->inner, requests, len, now);
+    policy->inner->ops->decide(policy->inner, requests, len, batch);
     for (size_t i = 0; i < len; i++) {
         if (store_failed(requests[i].status))
             answer(policy, &requests[i]);

@@ -151,7 +151,7 @@ static void answer(const struct rbk_request *from, struct redbucket_request *to)
 
 /* Decides as many of the requests as fit a piece; returns how many. */
 static size_t decide_piece(struct redbucket_limiter *limiter, struct redbucket_request *requests,
-                           size_t requests_len, const double *now)
+                           size_t requests_len, struct rbk_batch *batch)
 {
     struct piece piece;
     size_t taken = 0;
@@ -161,7 +161,7 @@ static size_t decide_piece(struct redbucket_limiter *limiter, struct redbucket_r
     while (taken < requests_len && piece.requests_len < PIECE_REQUESTS &&
            piece.keys_len + REDBUCKET_KEYS_MAX <= PIECE_KEYS)
         add_request(limiter, &requests[taken++], &piece);
-    limiter->store->ops->decide(limiter->store, piece.requests, piece.requests_len, now);
+    limiter->store->ops->decide(limiter->store, piece.requests, piece.requests_len, batch);
     for (size_t i = 0; i < piece.requests_len; i++)
         answer(&piece.requests[i], piece.origin[i]);
     return taken;
@@ -171,8 +171,10 @@ static enum redbucket_status decide(struct redbucket_limiter *limiter,
                                     struct redbucket_request *requests, size_t requests_len,
                                     const double *now)
 {
+    struct rbk_batch batch = {.now = now};
+
     for (size_t done = 0; done < requests_len;)
-        done += decide_piece(limiter, requests + done, requests_len - done, now);
+        done += decide_piece(limiter, requests + done, requests_len - done, &batch);
     for (size_t i = 0; i < requests_len; i++) {
         if (requests[i].status != REDBUCKET_OK)
             return requests[i].status;
@@ -211,7 +213,7 @@ enum redbucket_status redbucket_request(struct redbucket_limiter *limiter,
 {
     struct redbucket_request request = {.keys = keys, .keys_len = keys_len, .cost = 1.0};
 
-    (void)decide_piece(limiter, &request, 1, NULL);
+    (void)decide_piece(limiter, &request, 1, &(struct rbk_batch){.now = NULL});
     if (request.status == REDBUCKET_OK)
         *response = request.response;
     return request.status;

@@ -30,11 +30,21 @@ struct rbk_request {
     struct rbk_answer answer;
 };
 
+/*
+ * What all requests of one call have in common, in however many pieces they come to the store.
+ *
+ *   now     the caller's time, or NULL for the store's own; only where `own_clock_only` is false
+ *   waited  seconds that the call has waited for locks so far, which a store adds to, so that a
+ *           long array waits no longer for one that is stuck than a single request does
+ */
+struct rbk_batch {
+    const double *now;
+    double waited;
+};
+
 struct rbk_store_ops {
-    /* `now`: the caller's time, or NULL for the store's own; only where `own_clock_only` is false.
-     */
     void (*decide)(struct redbucket_store *store, struct rbk_request *requests, size_t len,
-                   const double *now);
+                   struct rbk_batch *batch);
     enum redbucket_status (*read)(struct redbucket_store *store, const struct rbk_key *key,
                                   struct rbk_state *state);
     enum redbucket_status (*statistics)(struct redbucket_store *store,

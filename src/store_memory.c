@@ -54,12 +54,11 @@ static struct memory *memory_of(struct rbk_embedded *embedded)
     return (struct memory *)embedded;
 }
 
-static enum redbucket_status lock(struct rbk_embedded *embedded, unsigned shard,
-                                  struct rbk_deadline *deadline)
+static enum redbucket_status lock(struct rbk_embedded *embedded, unsigned shard, double *waited)
 {
     /* Its holder is a thread of this process between two lines of ours; there is nothing to wait
      * out that the whole process wouldn't wait for. */
-    (void)deadline;
+    (void)waited;
     (void)pthread_mutex_lock(&memory_of(embedded)->locks[shard].mutex);
     return REDBUCKET_OK;
 }

@@ -99,12 +99,12 @@ static size_t decide_some(struct redis *redis, struct rbk_request *requests, siz
 }
 
 static void decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
-                   const double *now)
+                   struct rbk_batch *batch)
 {
     struct redis *redis = redis_of(store);
     struct rbk_deadline deadline;
 
-    (void)now;
+    (void)batch;
     rbk_deadline_start(&deadline, redis->options.timeout);
     for (size_t done = 0; done < len;)
         done += decide_some(redis, requests + done, len - done, &deadline);

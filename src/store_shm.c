@@ -57,17 +57,27 @@ static int lock_until(pthread_mutex_t *mutex, const struct rbk_deadline *until)
 }
 #endif
 
-static enum redbucket_status lock(struct rbk_embedded *embedded, unsigned shard,
-                                  struct rbk_deadline *deadline)
+/* Waits for a lock that somebody holds, for as long as the call has left to wait. */
+static int wait_for(pthread_mutex_t *mutex, double timeout, double *waited)
+{
+    struct rbk_deadline deadline;
+    int number;
+
+    if (*waited >= timeout)
+        return ETIMEDOUT;
+    rbk_deadline_start(&deadline, timeout - *waited);
+    number = lock_until(mutex, &deadline);
+    *waited = timeout - rbk_deadline_left(&deadline);
+    return number;
+}
+
+static enum redbucket_status lock(struct rbk_embedded *embedded, unsigned shard, double *waited)
 {
     pthread_mutex_t *mutex = &shm_of(embedded)->file.header->locks[shard].mutex;
     int number = pthread_mutex_trylock(mutex);
 
-    if (number == EBUSY) {
-        if (!deadline->set)
-            rbk_deadline_start(deadline, shm_of(embedded)->timeout);
-        number = lock_until(mutex, deadline);
-    }
+    if (number == EBUSY)
+        number = wait_for(mutex, shm_of(embedded)->timeout, waited);
     /* The journal, not the mutex, tells whether there is anything to undo. */
     if (number == EOWNERDEAD)
         number = pthread_mutex_consistent(mutex);

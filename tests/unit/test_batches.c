@@ -121,12 +121,12 @@ struct looking_store {
 };
 
 static void look(struct redbucket_store *store, struct rbk_request *requests, size_t len,
-                 const double *now)
+                 struct rbk_batch *batch)
 {
     struct looking_store *looking = (struct looking_store *)store;
 
     looking->calls++;
-    looking->now = now != NULL ? *now : -1;
+    looking->now = batch->now != NULL ? *batch->now : -1;
     for (size_t i = 0; i < len; i++) {
         const struct rbk_request *request = &requests[i];
 

@@ -20,10 +20,10 @@ static struct inner {
 } inner;
 
 static void inner_decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
-                         const double *now)
+                         struct rbk_batch *batch)
 {
     (void)store;
-    (void)now;
+    (void)batch;
     inner.asked++;
     for (size_t i = 0; i < len; i++) {
         struct rbk_request *request = &requests[i];
