@@ -1,196 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model's scenarios on every embedded store: answers and states to the last bit, retry times
- * never below the model's and above it by next to nothing.
+ * The model's scenarios on every embedded store, each with a store of its own.
  */
 #include "redbucket/redbucket.h"
+#include "scenario.h"
 #include "stores.h"
 #include "test.h"
 
-#include <jansson.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#ifndef TEST_SCENARIOS
-#error "where are the scenarios?"
-#endif
-
-#define KEYS_MAX 8
-
-static const char *const operations[] = {"request", "peek", "refund", "charge", "reset"};
-
-struct scenario {
-    const char *id;
-    json_t *limits;
-    json_t *steps;
-    struct redbucket_limiter *limiter;
+struct embedded {
+    const struct test_store *kind;
+    const char *query;
+    char url[256];
 };
 
-static double number(const json_t *object, const char *name)
+static struct redbucket_store *begin(void *data)
 {
-    return json_number_value(json_object_get(object, name));
+    struct embedded *embedded = data;
+
+    test_store_url(embedded->kind, embedded->query, embedded->url, sizeof embedded->url);
+    return test_store_open(embedded->url);
 }
 
-static void add_limits(struct scenario *scenario)
+static enum redbucket_status decide(struct redbucket_limiter *limiter,
+                                    struct redbucket_request *request, double t)
 {
-    const char *name;
-    json_t *limit;
-
-    json_object_foreach(scenario->limits, name, limit)
-    {
-        struct redbucket_limit given = {
-            .zone = json_string_value(json_object_get(limit, "zone")),
-            .rate = number(limit, "rate"),
-            .burst = number(limit, "burst"),
-            .delay = number(limit, "delay"),
-            .expiry = number(limit, "expiry"),
-        };
-
-        assert_int_equal(redbucket_limiter_add(scenario->limiter, name, &given, NULL),
-                         REDBUCKET_OK);
-    }
+    return redbucket_decide_at(limiter, request, 1, t);
 }
 
-static void read_step(const json_t *step, struct redbucket_request *request,
-                      struct redbucket_key *keys)
+static void end(void *data, struct redbucket_store *store)
 {
-    const json_t *op = json_object_get(step, "op");
-    const json_t *cost = json_object_get(step, "cost");
-    const char *name;
-    json_t *key;
-    size_t len = 0;
-
-    json_object_foreach(json_object_get(step, "keys"), name, key)
-    {
-        assert_true(len < KEYS_MAX);
-        keys[len++] =
-            (struct redbucket_key){name, json_string_value(key), json_string_length(key), 0};
-    }
-    *request = (struct redbucket_request){
-        .keys = keys, .keys_len = len, .cost = cost != NULL ? json_number_value(cost) : 1.0};
-    for (size_t i = 0; op != NULL && i < sizeof operations / sizeof operations[0]; i++) {
-        if (strcmp(json_string_value(op), operations[i]) == 0)
-            request->operation = (enum redbucket_operation)i;
-    }
+    test_store_drop(((struct embedded *)data)->url, store);
 }
 
-static void check_retry(const json_t *expected, double retry_after)
+static void run_all(const struct test_store *kind, const char *query)
 {
-    if (json_is_null(expected)) {
-        assert_true(isinf(retry_after));
-        return;
-    }
-    double model = json_number_value(expected);
+    struct embedded embedded = {.kind = kind, .query = query};
+    const struct scenario_runner runner = {begin, decide, end, &embedded};
 
-    assert_true(retry_after >= model);
-    assert_true(retry_after <= model + 2e-6 + model * 1e-6);
-}
-
-static void check_answer(const json_t *step, const struct redbucket_response *response)
-{
-    const json_t *accepted = json_object_get(step, "accepted");
-    const json_t *remaining = json_object_get(step, "remaining");
-
-    if (accepted == NULL)
-        return;
-    assert_int_equal(response->accepted, json_is_true(accepted));
-    if (remaining != NULL)
-        assert_int_equal(response->remaining, json_integer_value(remaining));
-    if (response->accepted)
-        assert_same(response->delay, number(step, "delay"));
-    else
-        check_retry(json_object_get(step, "retry_after"), response->retry_after);
-}
-
-static void check_states(const struct scenario *scenario, const json_t *step,
-                         const struct redbucket_request *request)
-{
-    for (size_t i = 0; i < request->keys_len; i++) {
-        const json_t *expected =
-            json_object_get(json_object_get(step, "state"), request->keys[i].limit);
-        struct redbucket_state state;
-
-        assert_int_equal(redbucket_read(scenario->limiter, &request->keys[i], &state),
-                         REDBUCKET_OK);
-        assert_int_equal(state.exists, json_is_array(expected));
-        if (!state.exists)
-            continue;
-        assert_same(state.timestamp, json_number_value(json_array_get(expected, 0)));
-        assert_same(state.value, json_number_value(json_array_get(expected, 1)));
-    }
-}
-
-static void run_scenario(struct scenario *scenario)
-{
-    size_t index;
-    json_t *step;
-
-    add_limits(scenario);
-    json_array_foreach(scenario->steps, index, step)
-    {
-        struct redbucket_request request;
-        struct redbucket_key keys[KEYS_MAX];
-
-        read_step(step, &request, keys);
-        assert_int_equal(redbucket_decide_at(scenario->limiter, &request, 1, number(step, "t")),
-                         REDBUCKET_OK);
-        check_answer(step, &request.response);
-        check_states(scenario, step, &request);
-    }
-}
-
-/* Each scenario has a store of its own. */
-static unsigned run_all(const struct test_store *kind, const char *query)
-{
-    FILE *file = fopen(TEST_SCENARIOS, "r");
-    char *line = NULL;
-    size_t size = 0;
-    unsigned count = 0;
-
-    assert_non_null(file);
-    while (getline(&line, &size, file) > 0) {
-        json_t *json = json_loads(line, 0, NULL);
-        char url[256];
-
-        assert_non_null(json);
-        test_store_url(kind, query, url, sizeof url);
-
-        struct redbucket_store *store = test_store_open(url);
-        struct scenario scenario = {
-            .id = json_string_value(json_object_get(json, "id")),
-            .limits = json_object_get(json, "limits"),
-            .steps = json_object_get(json, "steps"),
-        };
-
-        assert_int_equal(redbucket_limiter_create(store, &scenario.limiter, NULL), REDBUCKET_OK);
-        run_scenario(&scenario);
-        redbucket_limiter_destroy(scenario.limiter);
-        test_store_drop(url, store);
-        json_decref(json);
-        count++;
-    }
-    free(line);
-    (void)fclose(file);
-    return count;
+    assert_int_equal(scenarios_run(&runner), SCENARIOS);
 }
 
 static void memory_follows_the_model(void **state)
 {
     (void)state;
-    assert_int_equal(run_all(&test_stores[0], ""), 200);
+    run_all(&test_stores[0], "");
 }
 
 static void growing_memory_follows_the_model(void **state)
 {
     (void)state;
-    assert_int_equal(run_all(&test_stores[0], "?grow=yes"), 200);
+    run_all(&test_stores[0], "?grow=yes");
 }
 
 static void shm_follows_the_model(void **state)
 {
     (void)state;
-    assert_int_equal(run_all(&test_stores[1], "?size=64k"), 200);
+    run_all(&test_stores[1], "?size=64k");
 }
 
 int main(void)

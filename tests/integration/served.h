@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One body of tests for every way in which a server can decide: Redis, Valkey and a Redis that
+ * knows no effects of scripts; by script and by transaction; both codecs.
+ *
+ * Each kind of server is started once a program, and emptied before each case. Where the program
+ * links the test clock, the server's time is rbk_test_now.
+ */
+#ifndef TEST_SERVED_H
+#define TEST_SERVED_H
+
+#include "redbucket/redbucket.h"
+#include "server.h"
+#include "test.h"
+
+struct served {
+    enum test_server_kind kind;
+    const char *method;
+    const char *codec;
+    struct test_server *server;
+    struct redbucket_store *store;
+    struct redbucket_limiter *limiter;
+};
+
+struct served_case {
+    const char *name;
+    void (*body)(void **state);
+};
+
+#define SERVED(name) \
+    {                \
+#name, name  \
+    }
+
+/* Which ways a case is run by. */
+enum served_ways {
+    SERVED_ALL,
+    SERVED_SCRIPT,
+    SERVED_JSON_SCRIPT,
+};
+
+/* Runs every case by every such way that there is a server for; a kind that isn't there is one case
+ * skipped. A case's *state is its struct served, with a store open and a limiter without limits.
+ * Returns what main does. */
+int served_run(const char *group, enum served_ways ways, const struct served_case *cases,
+               size_t len);
+
+bool served_by_script(const struct served *served);
+bool served_json(const struct served *served);
+
+/* Opens another store by the same way; `query` is added to its URL. */
+struct redbucket_store *served_open(const struct served *served, const char *query);
+
+/* Opens the store anew under such a URL, with a new limiter. */
+void served_again(struct served *served, const char *query);
+
+/* Adds a limit with a zone of its own. */
+void served_limit(struct served *served, const char *name, struct redbucket_limit limit);
+
+/* Asks the server; the reply isn't an error, and is the caller's. */
+__attribute__((sentinel)) redisReply *served_ask(const struct served *served, const char *word,
+                                                 ...);
+
+/* The same for a key and a value of any bytes: SET. */
+void served_put(const struct served *served, const char *key, const void *value, size_t len);
+
+/* What is stored under a key: a string, or NULL for nothing. */
+redisReply *served_get(const struct served *served, const char *key);
+
+/* A number that a command with one argument answers: TTL, EXISTS. */
+long long served_number(const struct served *served, const char *command, const char *key);
+
+/* What the codec makes of a state; returns its length. */
+size_t served_encode(const struct served *served, double timestamp, double value,
+                     unsigned char out[96]);
+
+/* Decides one request of cost 1 under limit "a"; the status is asserted to be OK. */
+struct redbucket_response served_request(struct served *served, const char *key);
+
+#endif
