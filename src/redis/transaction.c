@@ -112,19 +112,31 @@ static enum redbucket_status nonsense(struct transaction *transaction)
     return REDBUCKET_ERROR_PROTOCOL;
 }
 
+/* MGET shows nothing. A string then was written after it, by somebody else. */
+static enum redbucket_status read_type(const struct rbk_reply *type)
+{
+    if (type->type == RBK_REPLY_STATUS && strcmp(type->text, "none") == 0)
+        return REDBUCKET_OK;
+    if (type->type == RBK_REPLY_STATUS && strcmp(type->text, "string") == 0)
+        return REDBUCKET_ERROR_CONFLICT;
+    return REDBUCKET_ERROR_STATE;
+}
+
 /* Takes one state, given what MGET and TYPE say of it. */
-static bool read_state(struct transaction *transaction, size_t index, const struct rbk_reply *text,
-                       const struct rbk_reply *type)
+static enum redbucket_status read_state(struct transaction *transaction, size_t index,
+                                        const struct rbk_reply *text, const struct rbk_reply *type)
 {
     struct rbk_request *request = transaction->request;
     struct rbk_state *state = &request->claims[index].state;
 
     *state = (struct rbk_state){.exists = text->type == RBK_REPLY_STRING};
     if (!state->exists)
-        return type->type == RBK_REPLY_STATUS && strcmp(type->text, "none") == 0;
+        return read_type(type);
     return rbk_state_decode(transaction->use->peer->call.codec, (const unsigned char *)text->text,
                             text->len, state) ||
-           request->ask.operation == RBK_RESET;
+                   request->ask.operation == RBK_RESET
+               ? REDBUCKET_OK
+               : REDBUCKET_ERROR_STATE;
 }
 
 static enum redbucket_status read_replies(struct transaction *transaction)
@@ -136,10 +148,13 @@ static enum redbucket_status read_replies(struct transaction *transaction)
         !read_time(&transaction->replies[2], &request->ask.now))
         return nonsense(transaction);
     for (size_t i = 0; i < request->len; i++) {
-        if (!read_state(transaction, i, &states->elements[i], &transaction->replies[3 + i])) {
+        enum redbucket_status status =
+            read_state(transaction, i, &states->elements[i], &transaction->replies[3 + i]);
+
+        if (status == REDBUCKET_ERROR_STATE)
             request->failed = i;
-            return REDBUCKET_ERROR_STATE;
-        }
+        if (status != REDBUCKET_OK)
+            return status;
     }
     return REDBUCKET_OK;
 }
@@ -241,7 +256,7 @@ static enum redbucket_status attempt(struct transaction *transaction)
     struct rbk_request *request = transaction->request;
     enum redbucket_status status = watch_and_read(transaction);
 
-    if (status == REDBUCKET_ERROR_STATE) {
+    if (status == REDBUCKET_ERROR_STATE || status == REDBUCKET_ERROR_CONFLICT) {
         enum redbucket_status cleared = unwatch(transaction);
 
         return cleared == REDBUCKET_OK ? status : cleared;
@@ -252,14 +267,15 @@ static enum redbucket_status attempt(struct transaction *transaction)
     return write_all(transaction);
 }
 
-/* False when the deadline comes first. */
-static bool back_off(struct rbk_use *use, unsigned attempts)
+/* False when the deadline would come before the end of another attempt that takes as long as the
+ * last: then nothing is begun of which nobody would know how it ended. */
+static bool back_off(struct rbk_use *use, unsigned attempts, double took)
 {
     double most = BACK_OFF / 16 * (double)(1u << (attempts < 4 ? attempts : 4));
     double wait = most * rbk_pool_random(use->pool) / UINT32_MAX;
     struct timespec pause = {.tv_nsec = (long)(wait * 1e9)};
 
-    if (wait >= rbk_deadline_left(use->deadline))
+    if (wait + took >= rbk_deadline_left(use->deadline))
         return false;
     while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
         continue;
@@ -271,14 +287,17 @@ static enum redbucket_status decide_one(struct transaction *transaction)
     struct rbk_request *request = transaction->request;
     enum redbucket_status status = REDBUCKET_OK;
     unsigned attempts = 0;
+    double took;
 
     if (request->len == 0) {
         rbk_decide(&request->ask, request->claims, 0, &request->answer);
         return status;
     }
     do {
+        took = rbk_deadline_left(transaction->use->deadline);
         status = attempt(transaction);
-    } while (status == REDBUCKET_ERROR_CONFLICT && back_off(transaction->use, attempts++));
+        took -= rbk_deadline_left(transaction->use->deadline);
+    } while (status == REDBUCKET_ERROR_CONFLICT && back_off(transaction->use, attempts++, took));
     return status;
 }
 

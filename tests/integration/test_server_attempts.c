@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Deciding by transaction, attempt by attempt, against a peer that answers each command as it is
+ * told: what is written only if nobody interfered, tried again if somebody did, and never half
+ * believed.
+ */
+#include "fault_peer.h"
+#include "host.h"
+#include "processes.h"
+#include "test.h"
+
+#include <stdio.h>
+
+#define LEN(array) (sizeof(array) / sizeof(array)[0])
+
+#define NIL_STATE "*1\r\n$-1\r\n"
+#define TIME      "*2\r\n$10\r\n1000000000\r\n$1\r\n0\r\n"
+
+static const struct test_rule good[] = {
+    {.command = "INFO", .answer = "$21\r\nredis_version:3.0.5\r\n\r\n"},
+    {.command = "ROLE", .answer = "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"},
+    {.command = "WATCH", .answer = "+OK\r\n"},
+    {.command = "UNWATCH", .answer = "+OK\r\n"},
+    {.command = "MGET", .answer = NIL_STATE},
+    {.command = "TIME", .answer = TIME},
+    {.command = "TYPE", .answer = "+none\r\n"},
+    {.command = "MULTI", .answer = "+OK\r\n"},
+    {.command = "SETEX", .answer = "+QUEUED\r\n"},
+    {.command = "EXEC", .answer = "*1\r\n+OK\r\n"},
+};
+
+/* A peer with these rules before those of a good server, and a host of it with limit "a". */
+static struct test_peer *begin(struct test_host *host, const struct test_rule *rules, size_t len,
+                               const char *query)
+{
+    static struct test_rule all[24];
+    struct test_peer *peer;
+    char url[256];
+
+    assert_true(len + LEN(good) <= LEN(all));
+    memcpy(all, rules, len * sizeof rules[0]);
+    memcpy(all + len, good, sizeof good);
+    peer = test_peer_start(false, all, len + LEN(good));
+    assert_non_null(peer);
+    test_peer_url(peer, query, url, sizeof url);
+    test_host_open(host, url);
+    test_host_limit(host, "a", 1.0, 5.0);
+    return peer;
+}
+
+static void end(struct test_host *host, struct test_peer *peer)
+{
+    test_host_close(host);
+    test_peer_stop(peer);
+}
+
+static void test_the_good_peer_is_good(void **state)
+{
+    struct redbucket_response response;
+    struct test_host host;
+    struct test_peer *peer = begin(&host, NULL, 0, "timeout=5s");
+
+    (void)state;
+    assert_int_equal(test_host_ask(&host, "k", &response), REDBUCKET_OK);
+    assert_true(response.accepted);
+    assert_same(response.time, 1e9);
+    assert_int_equal(test_peer_commands(peer, "EXEC"), 1);
+    assert_int_equal(test_peer_commands(peer, "EVALSHA"), 0);
+    end(&host, peer);
+}
+
+/* Without WATCH a write would be lost: nothing is written then. */
+static void test_a_server_without_watch(void **state)
+{
+    static const struct test_rule rules[] = {
+        {.command = "WATCH", .answer = "-ERR unknown command 'WATCH'\r\n"}};
+    struct test_host host;
+    struct test_peer *peer = begin(&host, rules, LEN(rules), "method=transaction");
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_ERROR_UNSUPPORTED);
+    assert_int_equal(test_peer_commands(peer, "MULTI"), 0);
+    assert_int_equal(test_peer_commands(peer, "SETEX"), 0);
+    assert_int_equal(host.down, 0);
+    end(&host, peer);
+}
+
+/* What the answers to one command come to; nothing is believed, and the connection not used on. */
+struct fault {
+    const char *command;
+    const char *answer;
+    enum redbucket_status status;
+};
+
+static void test_refusals_and_nonsense(void **state)
+{
+    static const struct fault faults[] = {
+        {"WATCH", "-NOPERM this user has no permissions\r\n", REDBUCKET_ERROR_AUTH},
+        {"TIME", "-NOPERM this user has no permissions\r\n", REDBUCKET_ERROR_AUTH},
+        {"MULTI", "-ERR unknown command 'MULTI'\r\n", REDBUCKET_ERROR_UNSUPPORTED},
+        {"SETEX", "-OOM command not allowed\r\n", REDBUCKET_ERROR_UNAVAILABLE},
+        {"SETEX", "-READONLY You can't write\r\n", REDBUCKET_ERROR_READONLY},
+        {"EXEC", "-EXECABORT Transaction discarded because of: OOM no\r\n",
+         REDBUCKET_ERROR_UNAVAILABLE},
+        {"EXEC", "-EXECABORT Transaction discarded\r\n", REDBUCKET_ERROR_SERVER},
+        {"EXEC", "*1\r\n-ERR invalid expire time in 'setex' command\r\n", REDBUCKET_ERROR_SERVER},
+        {"EXEC", "*1\r\n-OOM command not allowed\r\n", REDBUCKET_ERROR_UNAVAILABLE},
+        {"EXEC", "*0\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"EXEC", "*2\r\n+OK\r\n+OK\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"EXEC", "+OK\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"MGET", "*0\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"MGET", "+OK\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"TIME", "*1\r\n$10\r\n1700000000\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"TIME", "*2\r\n$10\r\n1700000000\r\n$1\r\nx\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"TIME", "*2\r\n$10\r\n-700000000\r\n$1\r\n0\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"TIME", "*2\r\n:1700000000\r\n:0\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"MGET", "*1\r\n$3\r\nabc\r\n", REDBUCKET_ERROR_STATE},
+        {"TYPE", "+list\r\n", REDBUCKET_ERROR_STATE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LEN(faults); i++) {
+        const struct test_rule rule = {
+            .command = faults[i].command, .answer = faults[i].answer, .times = 1};
+        struct test_host host;
+        struct test_peer *peer = begin(&host, &rule, 1, "timeout=5s");
+
+        assert_int_equal(test_host_ask(&host, "k", NULL), faults[i].status);
+        if (strcmp(faults[i].command, "EXEC") != 0 && faults[i].status != REDBUCKET_ERROR_STATE)
+            assert_int_equal(test_peer_commands(peer, "UNWATCH"), 0);
+        (void)test_host_recover(&host, "k");
+        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
+        end(&host, peer);
+    }
+}
+
+/* One part of the request was written and another not. */
+static void test_an_error_inside_exec_among_several_limits(void **state)
+{
+    static const struct test_rule rules[] = {
+        {.command = "MGET", .answer = "*2\r\n$-1\r\n$-1\r\n"},
+        {.command = "EXEC",
+         .answer = "*2\r\n+OK\r\n-ERR invalid expire time in 'setex' command\r\n"},
+    };
+    struct redbucket_key keys[] = {{"a", "k"}, {"b", "k"}};
+    struct redbucket_response response;
+    struct test_host host;
+    struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=5s");
+
+    (void)state;
+    test_host_limit(&host, "b", 1.0, 2.0);
+    assert_int_equal(redbucket_request(host.limiter, keys, 2, &response), REDBUCKET_ERROR_SERVER);
+    assert_int_equal(test_peer_commands(peer, "EXEC"), 1);
+    end(&host, peer);
+}
+
+static void test_interference_is_tried_again(void **state)
+{
+    static const struct test_rule rules[] = {
+        {.command = "EXEC", .answer = "*-1\r\n", .times = 3},
+        {.command = "EXEC", .answer = "$-1\r\n", .times = 1},
+    };
+    struct test_host host;
+    struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=5s");
+
+    (void)state;
+    assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
+    assert_int_equal(test_peer_commands(peer, "EXEC"), 5);
+    assert_int_equal(test_peer_commands(peer, "WATCH"), 5);
+    assert_int_equal(test_peer_connections(peer), 1);
+    end(&host, peer);
+}
+
+/* The bucket was made between MGET and TYPE: no fault of its state. */
+static void test_a_bucket_made_in_the_middle_is_interference(void **state)
+{
+    static const struct test_rule rules[] = {
+        {.command = "TYPE", .answer = "+string\r\n", .times = 2},
+    };
+    struct test_host host;
+    struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=5s");
+
+    (void)state;
+    assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
+    assert_int_equal(test_peer_commands(peer, "WATCH"), 3);
+    assert_int_equal(test_peer_commands(peer, "UNWATCH"), 2);
+    assert_int_equal(test_peer_commands(peer, "EXEC"), 1);
+    assert_int_equal(test_peer_connections(peer), 1);
+    end(&host, peer);
+}
+
+static void test_interference_until_the_deadline(void **state)
+{
+    static const struct test_rule rules[] = {{.command = "EXEC", .answer = "*-1\r\n"}};
+    struct test_host host;
+    struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=300ms");
+    double took;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        size_t before = test_peer_commands(peer, "EXEC");
+
+        test_control_reset();
+        assert_int_equal(test_host_time(&host, "k", &took), REDBUCKET_ERROR_CONFLICT);
+        test_control_check(took, 0.3);
+        assert_true(took > 0.15);
+        /* 8 ms on average once it is backed off; without that there would be thousands. */
+        assert_in_range(test_peer_commands(peer, "EXEC") - before, 5, 90);
+    }
+    assert_int_equal(host.down, 0);
+    assert_int_equal(test_peer_connections(peer), 1);
+    end(&host, peer);
+}
+
+/* Where another attempt wouldn't end in time, none is begun, which would leave it unknown whether
+ * it was counted. */
+static void test_slow_interference_is_no_time_out(void **state)
+{
+    static const struct test_rule rules[] = {
+        {.command = "EXEC", .answer = "*-1\r\n", .pause_us = 40000}};
+    struct test_host host;
+    struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=200ms");
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_ERROR_CONFLICT);
+    assert_int_equal(host.down, 0);
+    assert_int_equal(test_peer_connections(peer), 1);
+    end(&host, peer);
+}
+
+/* The server hangs in the second attempt, before anything can have been written. */
+static void test_a_time_out_after_interference(void **state)
+{
+    static const struct test_rule rules[] = {
+        {.command = "EXEC", .answer = "*-1\r\n", .times = 1},
+        {.command = "WATCH", .answer = "+OK\r\n", .times = 1},
+        {.command = "WATCH", .manner = TEST_SILENT, .times = 1},
+    };
+    struct test_host host;
+    struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=200ms");
+    double took;
+
+    (void)state;
+    test_control_reset();
+    assert_int_equal(test_host_time(&host, "k", &took), REDBUCKET_ERROR_TIMEOUT);
+    test_control_check(took, 0.2);
+    (void)test_host_recover(&host, "k");
+    assert_int_equal(test_peer_connections(peer), 2);
+    end(&host, peer);
+}
+
+static int start_control(void **state)
+{
+    (void)state;
+    test_control_start();
+    return 0;
+}
+
+static int stop_control(void **state)
+{
+    (void)state;
+    test_control_stop();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_good_peer_is_good),
+        cmocka_unit_test(test_a_server_without_watch),
+        cmocka_unit_test(test_refusals_and_nonsense),
+        cmocka_unit_test(test_an_error_inside_exec_among_several_limits),
+        cmocka_unit_test(test_interference_is_tried_again),
+        cmocka_unit_test(test_a_bucket_made_in_the_middle_is_interference),
+        cmocka_unit_test(test_interference_until_the_deadline),
+        cmocka_unit_test(test_slow_interference_is_no_time_out),
+        cmocka_unit_test(test_a_time_out_after_interference),
+    };
+
+    return cmocka_run_group_tests_name("server_attempts", tests, start_control, stop_control);
+}
