@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -189,6 +190,15 @@ static enum redbucket_status format(const struct opening *opening)
     return REDBUCKET_OK;
 }
 
+/* Where a process may not write so large a file, trying to would end it by a signal. */
+static bool may_write(size_t size)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           size <= limit.rlim_cur;
+}
+
 /* Allocates all space now: a write to a hole in a full file system would be a SIGBUS later. */
 static enum redbucket_status fill(const struct opening *opening, int fd)
 {
@@ -197,7 +207,7 @@ static enum redbucket_status fill(const struct opening *opening, int fd)
     int number;
 
     do {
-        number = posix_fallocate(fd, 0, (off_t)size);
+        number = may_write(size) ? posix_fallocate(fd, 0, (off_t)size) : EFBIG;
     } while (number == EINTR);
     errno = number;
     if (number != 0)
@@ -209,24 +219,30 @@ static enum redbucket_status fill(const struct opening *opening, int fd)
     return status == REDBUCKET_OK ? format(opening) : status;
 }
 
+/* *again when somebody was faster. */
+static enum redbucket_status give_name(const struct opening *opening, int fd, bool *again)
+{
+    char self[64];
+
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    if (linkat(AT_FDCWD, self, AT_FDCWD, opening->path, AT_SYMLINK_FOLLOW) == 0)
+        return REDBUCKET_OK;
+    *again = errno == EEXIST;
+    return *again ? REDBUCKET_OK : fail_system(opening, "can't be given its name");
+}
+
 /* Makes the file without a name, then gives it its name. *again when somebody was faster. */
 static enum redbucket_status create(const struct opening *opening, bool *again)
 {
     int fd = open(DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    char self[64];
 
     if (fd < 0)
         return fail_system(opening, "can't make a file in " DIRECTORY);
     enum redbucket_status status = fill(opening, fd);
 
-    if (status == REDBUCKET_OK) {
-        (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-        if (linkat(AT_FDCWD, self, AT_FDCWD, opening->path, AT_SYMLINK_FOLLOW) != 0) {
-            *again = errno == EEXIST;
-            status = fail_system(opening, "can't be given its name");
-        }
-    }
-    if (status != REDBUCKET_OK)
+    if (status == REDBUCKET_OK)
+        status = give_name(opening, fd, again);
+    if (status != REDBUCKET_OK || *again)
         rbk_shm_file_close(opening->file);
     (void)close(fd);
     return status;
@@ -258,8 +274,10 @@ static enum redbucket_status discard(const struct opening *opening, int fd, cons
         return status;
     if (stat(opening->path, &named) == 0 && named.st_ino == file->st_ino &&
         named.st_dev == file->st_dev && unlink(opening->path) != 0)
-        return fail_system(opening, "is of another boot and can't be removed");
-    return REDBUCKET_OK;
+        status = fail_system(opening, "is of another boot and can't be removed");
+    /* Closing it isn't enough: another thread's child may have the descriptor as well. */
+    (void)flock(fd, LOCK_UN);
+    return status;
 }
 
 /* Checks and maps an open file. *again when it was of another boot and is gone. */
