@@ -3,7 +3,9 @@
 
 #include "test.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -170,6 +172,25 @@ bool test_await(const volatile int *flag)
         (void)sched_yield();
     }
     return true;
+}
+
+int test_clean_up(void **state)
+{
+    char prefix[64];
+    DIR *directory = opendir("/dev/shm");
+    const struct dirent *entry;
+
+    (void)state;
+    (void)snprintf(prefix, sizeof prefix, "redbucket-test-%ld-", (long)getpid());
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        if (unlinkat(dirfd(directory), entry->d_name, 0) != 0)
+            (void)unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
+    }
+    if (directory != NULL)
+        (void)closedir(directory);
+    return 0;
 }
 
 unsigned test_random(unsigned *seed, unsigned bound)

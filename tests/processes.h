@@ -65,6 +65,9 @@ void test_kill(pid_t pid);
 /* Spins, yielding, until *flag isn't 0; false after a minute. */
 bool test_await(const volatile int *flag);
 
+/* Removes what this process's tests left in shared memory, for the end of a group of tests. */
+int test_clean_up(void **state);
+
 /* Microseconds, or whatever else one wants at random: below `bound`, by a generator of the caller's
  * own, seeded with anything. */
 unsigned test_random(unsigned *seed, unsigned bound);

@@ -331,5 +331,5 @@ int main(void)
         cmocka_unit_test(test_child_closes_its_own),
     };
 
-    return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("fork", tests, NULL, test_clean_up);
 }

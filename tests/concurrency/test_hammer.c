@@ -231,5 +231,5 @@ int main(int argc, char *argv[])
 
     if (argc == 5 && strcmp(argv[1], "worker") == 0)
         return work(argv);
-    return cmocka_run_group_tests_name("hammer", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("hammer", tests, NULL, test_clean_up);
 }

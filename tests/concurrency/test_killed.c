@@ -280,5 +280,5 @@ int main(void)
             tests[len++] = (struct CMUnitTest){scene->heir, test_heir_killed, NULL, NULL,
                                                (void *)(uintptr_t)scene};
     }
-    return _cmocka_run_group_tests("killed at any instruction", tests, len, NULL, NULL);
+    return _cmocka_run_group_tests("killed at any instruction", tests, len, NULL, test_clean_up);
 }

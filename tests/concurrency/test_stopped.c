@@ -247,5 +247,5 @@ int main(void)
         STOPPED(test_waits_for_a_lock),        STOPPED(test_dies_while_stopped),
     };
 
-    return cmocka_run_group_tests_name("stopped", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("stopped", tests, NULL, test_clean_up);
 }

@@ -320,5 +320,5 @@ int main(void)
         cmocka_unit_test(test_visits_by_processes),
     };
 
-    return cmocka_run_group_tests_name("together", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("together", tests, NULL, test_clean_up);
 }
