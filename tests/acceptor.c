@@ -38,7 +38,14 @@ struct test_acceptor {
     struct connection *connections;
     size_t count;
     size_t open;
+    struct test_acceptor *next;
 };
+
+/* Those that a failed test left running: their sockets are removed when the program ends. Guarded
+ * by the mutex; `owner` is the process that made them. */
+static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct test_acceptor *all;
+static pid_t owner;
 
 bool test_send_all(int fd, const void *bytes, size_t len)
 {
@@ -164,14 +171,55 @@ static bool listen_by_path(struct test_acceptor *acceptor)
            listen(acceptor->fd, BACKLOG) == 0;
 }
 
-static void release(struct test_acceptor *acceptor)
+static void remove_socket(const struct test_acceptor *acceptor)
 {
-    if (acceptor->fd >= 0)
-        close(acceptor->fd);
     if (acceptor->path[0] != '\0')
         unlink(acceptor->path);
     if (acceptor->directory[0] != '\0')
         rmdir(acceptor->directory);
+}
+
+static void remove_sockets(void)
+{
+    if (getpid() != owner)
+        return;
+    pthread_mutex_lock(&all_mutex);
+    for (const struct test_acceptor *acceptor = all; acceptor != NULL; acceptor = acceptor->next)
+        remove_socket(acceptor);
+    pthread_mutex_unlock(&all_mutex);
+}
+
+static void enlist(struct test_acceptor *acceptor)
+{
+    pthread_mutex_lock(&all_mutex);
+    if (owner != getpid()) {
+        owner = getpid();
+        all = NULL;
+        atexit(remove_sockets);
+    }
+    acceptor->next = all;
+    all = acceptor;
+    pthread_mutex_unlock(&all_mutex);
+}
+
+static void strike_off(const struct test_acceptor *acceptor)
+{
+    struct test_acceptor **link = &all;
+
+    pthread_mutex_lock(&all_mutex);
+    while (*link != NULL && *link != acceptor)
+        link = &(*link)->next;
+    if (*link == acceptor)
+        *link = acceptor->next;
+    pthread_mutex_unlock(&all_mutex);
+}
+
+static void release(struct test_acceptor *acceptor)
+{
+    strike_off(acceptor);
+    if (acceptor->fd >= 0)
+        close(acceptor->fd);
+    remove_socket(acceptor);
     pthread_mutex_destroy(&acceptor->mutex);
     free(acceptor);
 }
@@ -186,6 +234,7 @@ struct test_acceptor *test_acceptor_start(bool by_port, test_serve *serve, void 
     acceptor->serve = serve;
     acceptor->data = data;
     pthread_mutex_init(&acceptor->mutex, NULL);
+    enlist(acceptor);
     if ((by_port ? listen_by_port(acceptor) : listen_by_path(acceptor)) &&
         pthread_create(&acceptor->thread, NULL, accept_all, acceptor) == 0)
         return acceptor;
