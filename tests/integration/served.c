@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "served.h"
 
-#include "wire/codec.h"
+#include "wire/call.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,6 +86,9 @@ static int set_up(void **state)
     served->server = server_of(served->kind);
     assert_true(test_server_do(served->server, "FLUSHALL", NULL));
     open_all(served, "");
+#ifdef RBK_TEST_CLOCK
+    rbk_test_now = SERVED_NOW;
+#endif
     *state = served;
     return 0;
 }
@@ -97,10 +100,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static bool is_among(enum served_ways ways, const struct served *served)
+static bool is_among(unsigned ways, const struct served *served)
 {
-    return ways == SERVED_ALL ||
-           (served_by_script(served) && (ways == SERVED_SCRIPT || served_json(served)));
+    unsigned other = (served_by_script(served) ? SERVED_TRANSACTION : SERVED_SCRIPT) |
+                     (served_json(served) ? SERVED_STRUCT : SERVED_JSON);
+
+    return (ways & other) == 0;
 }
 
 static void server_is_missing(void **state)
@@ -130,8 +135,7 @@ static struct CMUnitTest missing(enum test_server_kind kind)
     return (struct CMUnitTest){.name = strdup(name), .test_func = server_is_missing};
 }
 
-int served_run(const char *group, enum served_ways ways, const struct served_case *cases,
-               size_t len)
+int served_run(const char *group, const struct served_case *cases, size_t len)
 {
     struct CMUnitTest *tests = calloc(len * WAYS_MAX + TEST_SERVER_KINDS, sizeof *tests);
     size_t count = 0;
@@ -141,7 +145,7 @@ int served_run(const char *group, enum served_ways ways, const struct served_cas
     for (size_t i = 0; i < len * WAYS_MAX; i++) {
         const struct served *way = &all_ways[i % WAYS_MAX];
 
-        if (is_among(ways, way) && test_server_have(way->kind))
+        if (is_among(cases[i / WAYS_MAX].ways, way) && test_server_have(way->kind))
             tests[count++] = one_test(&cases[i / WAYS_MAX], way);
     }
     for (int kind = 0; kind < TEST_SERVER_KINDS; kind++) {

@@ -4,7 +4,7 @@
  * knows no effects of scripts; by script and by transaction; both codecs.
  *
  * Each kind of server is started once a program, and emptied before each case. Where the program
- * links the test clock, the server's time is rbk_test_now.
+ * links the test clock, the server's time is rbk_test_now, at first SERVED_NOW.
  */
 #ifndef TEST_SERVED_H
 #define TEST_SERVED_H
@@ -12,6 +12,8 @@
 #include "redbucket/redbucket.h"
 #include "server.h"
 #include "test.h"
+
+#define SERVED_NOW 1697696113.0
 
 struct served {
     enum test_server_kind kind;
@@ -22,28 +24,34 @@ struct served {
     struct redbucket_limiter *limiter;
 };
 
+/* Which ways a case is run by; both codecs and both methods unless it says otherwise. */
+enum served_ways {
+    SERVED_ALL = 0,
+    SERVED_SCRIPT = 1,
+    SERVED_TRANSACTION = 2,
+    SERVED_STRUCT = 4,
+    SERVED_JSON = 8,
+};
+
 struct served_case {
     const char *name;
     void (*body)(void **state);
+    unsigned ways; /* enum served_ways, one or two together */
 };
 
-#define SERVED(name) \
-    {                \
-#name, name  \
+#define SERVED(name)            \
+    {                           \
+#name, name, SERVED_ALL \
     }
-
-/* Which ways a case is run by. */
-enum served_ways {
-    SERVED_ALL,
-    SERVED_SCRIPT,
-    SERVED_JSON_SCRIPT,
-};
+#define SERVED_BY(ways, name) \
+    {                         \
+#name, name, ways     \
+    }
 
 /* Runs every case by every such way that there is a server for; a kind that isn't there is one case
  * skipped. A case's *state is its struct served, with a store open and a limiter without limits.
  * Returns what main does. */
-int served_run(const char *group, enum served_ways ways, const struct served_case *cases,
-               size_t len);
+int served_run(const char *group, const struct served_case *cases, size_t len);
 
 bool served_by_script(const struct served *served);
 bool served_json(const struct served *served);

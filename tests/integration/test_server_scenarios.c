@@ -205,5 +205,5 @@ int main(void)
         SERVED(batches_are_decided_as_one_request_at_a_time),
     };
 
-    return served_run("server_scenarios", SERVED_ALL, cases, sizeof cases / sizeof cases[0]);
+    return served_run("server_scenarios", cases, sizeof cases / sizeof cases[0]);
 }
