@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is kept of the names' memory from call to call. */
+#define NAMES_KEPT ((size_t)64 << 10)
+
+/* In a reply: so much and the number of a claim whose state can't be read. */
+#define UNREADABLE 128u
+
 #ifdef RBK_TEST_CLOCK
 double rbk_test_now;
 #endif
@@ -33,9 +39,12 @@ void rbk_call_fini(struct rbk_call *call)
 
 void rbk_call_clear(struct rbk_call *call)
 {
+    if (call->names_size > NAMES_KEPT)
+        rbk_call_fini(call);
     call->names_len = 0;
     call->claims_len = 0;
-    call->packed_len = 0;
+    call->packed[0] = 0;
+    call->packed_len = 1;
 }
 
 static bool add_name(struct rbk_call *call, const struct rbk_key *key)
@@ -72,6 +81,9 @@ static void pack_double(struct rbk_call *call, double number)
 bool rbk_call_add(struct rbk_call *call, const struct rbk_ask *ask, const struct rbk_key *keys,
                   const struct rbk_claim *claims, size_t len)
 {
+    /* The script has nothing to say of a request that names no limit. */
+    if (len == 0)
+        return true;
     pack_byte(call, ask->operation);
     pack_byte(call, (unsigned)len);
     pack_double(call, ask->cost);
@@ -92,11 +104,33 @@ static void argue(struct rbk_call *call, size_t *len, const void *bytes, size_t 
     call->arguments[(*len)++] = (struct rbk_argument){bytes, bytes_len};
 }
 
+/* True when two claims have one name. */
+static bool comes_twice(const struct rbk_call *call)
+{
+    const unsigned char *name = call->names;
+
+    for (size_t i = 0; i < call->claims_len; i++) {
+        const unsigned char *other = name + call->name_len[i];
+
+        for (size_t j = i + 1; j < call->claims_len; j++) {
+            if (call->name_len[i] == call->name_len[j] &&
+                memcmp(name, other, call->name_len[i]) == 0)
+                return true;
+            other += call->name_len[j];
+        }
+        name += call->name_len[i];
+    }
+    return false;
+}
+
 struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text)
 {
     const char *codec = call->codec == RBK_CODEC_JSON ? "json" : "struct";
     const unsigned char *name = call->names;
     size_t len = 0;
+
+    call->packed[0] = comes_twice(call);
+
     int digits = snprintf(call->claims_text, sizeof call->claims_text, "%zu", call->claims_len);
 
     if (with_text) {
@@ -120,57 +154,64 @@ struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text)
     return (struct rbk_command){call->arguments, len};
 }
 
-bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_call *call,
-                         const struct rbk_reply *reply)
+bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_reply *reply)
 {
-    if (reply->type != RBK_REPLY_ARRAY || reply->len == 0 ||
-        reply->elements[0].type != RBK_REPLY_STRING || reply->elements[0].len != 8)
+    if (reply->type != RBK_REPLY_STRING || reply->len < 8)
         return false;
-    reader->reply = reply;
-    reader->next = 1;
-    reader->now = rbk_double_read((const unsigned char *)reply->elements[0].text);
-    reader->codec = call->codec;
+    reader->at = (const unsigned char *)reply->text + 8;
+    reader->end = (const unsigned char *)reply->text + reply->len;
+    reader->now = rbk_double_read((const unsigned char *)reply->text);
     return rbk_within(reader->now, -1e15, 1e15);
 }
 
-/* False for what is no state and not the lack of one. */
-static bool read_state(const struct rbk_call_reader *reader, const struct rbk_reply *element,
-                       struct rbk_state *state)
+/* A state as it was, or all bits set for none; false for what is neither. */
+static bool read_state(const unsigned char *packed, struct rbk_state *state)
 {
+    static const unsigned char none[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
     *state = (struct rbk_state){.exists = false};
-    if (element->type == RBK_REPLY_NIL)
-        return true;
-    return element->type == RBK_REPLY_STRING &&
-           rbk_state_decode(reader->codec, (const unsigned char *)element->text, element->len,
-                            state);
+    return memcmp(packed, none, sizeof none) == 0 ||
+           rbk_state_decode(RBK_CODEC_STRUCT, packed, sizeof none, state);
+}
+
+/* What the script says of one request, its own verdict aside. */
+static enum rbk_outcome read_claims(struct rbk_call_reader *reader, unsigned *outcome,
+                                    struct rbk_claim *claims, size_t len, size_t *failed)
+{
+    const unsigned char *at = reader->at;
+
+    if ((size_t)(reader->end - at) < 1 + len * 16)
+        return RBK_OUTCOME_NONSENSE;
+    *outcome = *at++;
+    reader->at += 1 + len * 16;
+    if (*outcome > UNREADABLE && *outcome <= UNREADABLE + len) {
+        *failed = *outcome - UNREADABLE - 1;
+        return RBK_OUTCOME_STATE;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (!read_state(at + i * 16, &claims[i].state))
+            return RBK_OUTCOME_NONSENSE;
+    }
+    return RBK_OUTCOME_DECIDED;
 }
 
 enum rbk_outcome rbk_call_read(struct rbk_call_reader *reader, struct rbk_ask *ask,
                                struct rbk_claim *claims, size_t len, struct rbk_answer *answer,
                                size_t *failed)
 {
-    const struct rbk_reply *elements = &reader->reply->elements[reader->next];
+    unsigned outcome = 1;
+    enum rbk_outcome read =
+        len == 0 ? RBK_OUTCOME_DECIDED : read_claims(reader, &outcome, claims, len, failed);
 
-    if (reader->reply->len - reader->next < 1 + len || elements[0].type != RBK_REPLY_INTEGER)
-        return RBK_OUTCOME_NONSENSE;
-    long long outcome = elements[0].integer;
-
-    reader->next += 1 + len;
-    if (outcome < 0 && outcome >= -(long long)len) {
-        *failed = (size_t)-outcome - 1;
-        return RBK_OUTCOME_STATE;
-    }
+    if (read != RBK_OUTCOME_DECIDED)
+        return read;
     ask->now = reader->now;
-    for (size_t i = 0; i < len; i++) {
-        /* Forgetting is how a state that can't be read is got rid of. */
-        if (!read_state(reader, &elements[1 + i], &claims[i].state) && ask->operation != RBK_RESET)
-            return RBK_OUTCOME_NONSENSE;
-    }
     rbk_decide(ask, claims, len, answer);
     return outcome == answer->accepted ? RBK_OUTCOME_DECIDED : RBK_OUTCOME_NONSENSE;
 }
 
 bool rbk_call_read_end(const struct rbk_call_reader *reader)
 {
-    return reader->next == reader->reply->len;
+    return reader->at == reader->end;
 }

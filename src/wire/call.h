@@ -20,7 +20,8 @@
 #define RBK_CALL_REQUESTS 32u
 #define RBK_CALL_CLAIMS   128u
 
-/* Packed: operation and number of claims, cost and time taken; rate, burst, delay, expiry. */
+/* Packed: whether a name comes twice; operation and number of claims, cost and time taken; rate,
+ * burst, delay, expiry. */
 #define RBK_CALL_REQUEST_SIZE 18u
 #define RBK_CALL_CLAIM_SIZE   32u
 
@@ -64,15 +65,13 @@ enum rbk_outcome {
 
 /* Where reading a reply has got to. */
 struct rbk_call_reader {
-    const struct rbk_reply *reply;
-    size_t next;
+    const unsigned char *at;
+    const unsigned char *end;
     double now;
-    enum rbk_codec codec;
 };
 
 /* False when the reply isn't one of the script's. */
-bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_call *call,
-                         const struct rbk_reply *reply);
+bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_reply *reply);
 
 /* Reads what became of the next request: sets ask->now, and the states of the claims. */
 enum rbk_outcome rbk_call_read(struct rbk_call_reader *reader, struct rbk_ask *ask,

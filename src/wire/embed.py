@@ -12,7 +12,7 @@ import hashlib
 import sys
 
 CLOCK = """local time = redis.call('TIME')
-local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
+local now = time[1] + time[2] / 1000000
 """
 TEST_CLOCK = "local now = struct.unpack('<d', ARGV[3])\n"
 

@@ -3,28 +3,33 @@
 -- Decides a batch of independent requests, in order, by the model of src/model/bucket.h, with the
 -- server's clock. One text for every configuration: limits come with the call.
 --
--- KEYS: the bucket of each claim of each request, in order. ARGV[1]: for each request, packed,
---   operation, number of claims, cost, taken at; then for each claim rate, burst, delay, seconds to
---   live at least. ARGV[2]: "struct" or "json".
+-- KEYS: the bucket of each claim of each request, in order. ARGV[1], packed: 1 when a key comes twice,
+--   else 0; then for each request operation, number of claims (from 1), cost, taken at; and for each
+--   of its claims rate, burst, delay, seconds to live at least. ARGV[2]: "struct" or "json".
 --
--- Reply: the time (a packed double), then for each request what became of it (1 done, 0 rejected, -i
--- its claim i can't be read) and the state of each claim as it was before (nil for none).
+-- Reply, packed: the time; then for each request one byte for what became of it (1 done, 0 rejected,
+-- 128 + i its claim i can't be read), and for each claim timestamp and value as they were before, all
+-- bits set where there was none.
 --
 -- A later request sees what an earlier one took. A bucket that seems to have no state may be of
 -- another type, which MGET doesn't tell: that is looked up before the first write of its request.
+--
+-- What costs time here are calls, new tables, and functions with the variables that they close over,
+-- not arithmetic: hence one long body, no table for a lone claim, and one string to answer with.
 
-if redis.replicate_commands then pcall(redis.replicate_commands) end
+-- Needed from Redis 3.2 to 4, where it lets a script write after it has read the clock.
+if not redis.setresp then pcall(redis.replicate_commands) end
 
 local REQUEST, PEEK, REFUND, CHARGE, RESET, GIVE_BACK = 0, 1, 2, 3, 4, 5
 local TICK, FULL, LONGEST = 2e-6, 1e15, 1e10
+local REJECTED, DONE, UNREADABLE = 0, 1, 128
+local NONE = ('\255'):rep(16)
 
-local call, pack, unpacked = redis.call, struct.pack, struct.unpack
-local ceil, format = math.ceil, string.format
-local json = ARGV[2] == 'json'
-local args = ARGV[1]
+local KEYS, args, json = KEYS, ARGV[1], ARGV[2] == 'json'
+local call, pack, unpacked, ceil = redis.call, struct.pack, struct.unpack, math.ceil
 
 local time = redis.call('TIME')
-local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
+local now = time[1] + time[2] / 1000000
 
 local read_json
 
@@ -60,80 +65,66 @@ if json then
   end
 end
 
--- Timestamp and value, or nil for what is no state. Of an infinity or a NaN, x - x isn't 0.
-local function read(text)
-  local t, v
-  if json then
-    t, v = read_json(text)
-    if not t then return nil end
-  else
-    if #text ~= 16 then return nil end
-    t, v = unpacked('<dd', text)
-  end
-  if t - t ~= 0 or v - v ~= 0 then return nil end
-  return t, v
-end
-
-local function write(key, t, v, rate, expiry)
-  local text = json and format('{"t":%.17g,"v":%.17g}', t, v) or pack('<dd', t, v)
-  local live = ceil(v / rate) + 1
-  if live < expiry then live = expiry end
-  if live > LONGEST then live = LONGEST end
-  call('SETEX', key, format('%.0f', live), text)
-  return text
-end
-
-local KEYS = KEYS
 local states = call('MGET', unpack(KEYS))
+local twice = args:byte() == 1
+local later = twice and {} -- what this call itself has written, by key; false for what it removed
 local reply, filled = {pack('<d', now)}, 1
-local later = {} -- what this call itself has written, by key; false for what it has removed
-local ts, levels, rates, expiries = {}, {}, {}, {}
-local at, claim, size = 1, 0, #args
+local ts, levels, rates, expiries, texts
+local at, claim, size = 2, 0, #args
 
 while at <= size do
-  local operation, len, cost, taken_at
-  operation, len, cost, taken_at, at = unpacked('<BBdd', args, at)
-  local outcome, place = 1, filled + 1
+  local operation, len, cost, taken_at, rate, burst, delay, expiry
+  operation, len, cost, taken_at, rate, burst, delay, expiry, at = unpacked('<BBdddddd', args, at)
+  local place, outcome, t, level, text = filled + 1, DONE
   filled = place + len
+  if len > 1 then ts, levels, rates, expiries, texts = {}, {}, {}, {}, {} end
 
   for i = 1, len do
-    local rate, burst, delay, expiry
-    rate, burst, delay, expiry, at = unpacked('<dddd', args, at)
-    local text = later[KEYS[claim + i]]
-    if text == nil then text = states[claim + i] end
-    reply[place + i] = text
-    local t, level = nil, 0
+    if i > 1 then rate, burst, delay, expiry, at = unpacked('<dddd', args, at) end
+    text = states[claim + i]
+    if twice and later[KEYS[claim + i]] ~= nil then text = later[KEYS[claim + i]] end
+    local packed, v = text or NONE
+    t, level = false, 0
     if text then
-      local v
-      t, v = read(text)
-      if t then
-        local elapsed = now - t
-        if elapsed < 0 then elapsed = 0 end
-        level = v - elapsed * rate
+      if json then
+        t, v = read_json(text)
+        if t then packed = pack('<dd', t, v) end
+      elseif #text == 16 then
+        t, v = unpacked('<dd', text)
+      end
+      -- Of an infinity or a NaN, x - x isn't 0.
+      if t and t - t == 0 and v - v == 0 then
+        level = now > t and v - (now - t) * rate or v
         if level < 0 then level = 0 end
-      elseif outcome >= 0 and operation ~= RESET then
-        outcome = -i
+      else
+        t, packed = false, NONE
+        if operation ~= RESET and outcome < UNREADABLE then outcome = UNREADABLE + i end
       end
     end
-    if operation <= PEEK and outcome == 1 and burst + 1 - (level + cost) < -delay - rate * TICK then
-      outcome = 0
+    reply[place + i] = packed
+    if operation <= PEEK and outcome == DONE and
+        burst + 1 - (level + cost) < -delay - rate * TICK then
+      outcome = REJECTED
     end
-    ts[i], levels[i], rates[i], expiries[i] = t or false, level, rate, expiry
+    if len > 1 then ts[i], levels[i], rates[i], expiries[i], texts[i] = t, level, rate, expiry, text end
   end
 
-  if outcome == 1 then
+  if outcome == DONE then
     for i = 1, len do
+      if len > 1 then text = texts[i] end
+      if not text and call('EXISTS', KEYS[claim + i]) == 1 then
+        if not twice or later[KEYS[claim + i]] == nil then
+          outcome = UNREADABLE + i
+          break
+        end
+      end
+    end
+  end
+
+  if outcome == DONE and operation ~= PEEK then
+    for i = 1, len do
+      if len > 1 then t, level, rate, expiry = ts[i], levels[i], rates[i], expiries[i] end
       local key = KEYS[claim + i]
-      if not reply[place + i] and later[key] == nil and call('EXISTS', key) == 1 then
-        outcome = -i
-        break
-      end
-    end
-  end
-
-  if outcome == 1 and operation ~= PEEK then
-    for i = 1, len do
-      local key, t, level = KEYS[claim + i], ts[i], levels[i]
       local stamp = (t and t > now) and t or now
       local value
       if operation == REQUEST then
@@ -141,28 +132,28 @@ while at <= size do
       elseif operation == CHARGE then
         value = level + cost
         if value > FULL then value = FULL end
-      elseif operation ~= RESET and t then
+      elseif operation == RESET then
+        call('DEL', key)
+        if twice then later[key] = false end
+      elseif t then
         local back = cost
-        if operation == GIVE_BACK then
-          local elapsed = stamp - taken_at
-          if elapsed < 0 then elapsed = 0 end
-          back = cost - elapsed * rates[i]
-          if back < 0 then back = 0 end
-        end
-        value = level - back
+        if operation == GIVE_BACK and stamp > taken_at then back = cost - (stamp - taken_at) * rate end
+        value = back > 0 and level - back or level
         if value < 0 then value = 0 end
       end
       if value then
-        later[key] = write(key, stamp, value, rates[i], expiries[i])
-      elseif operation == RESET then
-        call('DEL', key)
-        later[key] = false
+        local live = ceil(value / rate) + 1
+        if live < expiry then live = expiry end
+        if live > LONGEST then live = LONGEST end
+        text = json and string.format('{"t":%.17g,"v":%.17g}', stamp, value) or pack('<dd', stamp, value)
+        call('SETEX', key, live, text)
+        if twice then later[key] = text end
       end
     end
   end
 
-  reply[place] = outcome
+  reply[place] = outcome == DONE and '\1' or string.char(outcome)
   claim = claim + len
 end
 
-return reply
+return table.concat(reply)
