@@ -103,11 +103,12 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
 {
     struct redis *redis = redis_of(store);
     struct rbk_deadline deadline;
+    double left = redis->options.timeout - batch->waited;
 
-    (void)batch;
-    rbk_deadline_start(&deadline, redis->options.timeout);
+    rbk_deadline_start(&deadline, left > 0.0 ? left : 0.0);
     for (size_t done = 0; done < len;)
         done += decide_some(redis, requests + done, len - done, &deadline);
+    batch->waited = redis->options.timeout - rbk_deadline_left(&deadline);
     tally(redis, requests, len);
 }
 

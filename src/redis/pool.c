@@ -157,7 +157,6 @@ static bool admit_locked(struct rbk_pool *pool, unsigned *probe)
 static enum redbucket_status
 borrow_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline, struct rbk_peer **peer)
 {
-    bool waited = false;
     unsigned probe;
 
     while (admit_locked(pool, &probe)) {
@@ -165,11 +164,9 @@ borrow_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline, struct
         if (*peer != NULL) {
             (*peer)->lent = true;
             (*peer)->probe = probe;
-            (*peer)->hurried = waited && rbk_deadline_left(deadline) < pool->options->timeout / 2;
             return REDBUCKET_OK;
         }
         rbk_circuit_leave(&pool->circuit, probe);
-        waited = true;
         enum redbucket_status status = wait_locked(pool, deadline);
 
         if (status != REDBUCKET_OK)
@@ -204,6 +201,7 @@ enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_dead
         rbk_pool_note(pool, status, "no connection came free in time");
     if (status != REDBUCKET_OK)
         return status;
+    peer->hurried = rbk_deadline_left(deadline) < pool->options->timeout / 2;
     if (peer->connection != NULL && !rbk_connection_good(peer->connection))
         hang_up(peer);
     if (peer->connection == NULL) {

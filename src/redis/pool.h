@@ -25,7 +25,7 @@ struct rbk_peer {
     struct rbk_server server;
     bool by_transaction;
     bool lent;
-    bool hurried;   /* who has it waited until little of its time was left */
+    bool hurried;   /* who has it had less than half of its time left */
     unsigned probe; /* the circuit's ticket of who has it */
     struct rbk_call call;
 };
@@ -59,7 +59,7 @@ enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_dead
 /*
  * Takes it back. `status` is how the use of it went: OK, or an answer of the server after which the
  * connection goes on being good (`usable`); anything else closes it. A time-out opens the circuit,
- * unless most of the time had gone in waiting for a connection, and so does a server that says that
+ * unless half of the time had gone before the peer was lent, and so does a server that says that
  * it can't serve.
  */
 void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_status status,

@@ -147,7 +147,7 @@ static void test_a_lost_answer_is_not_asked_for_again(void **state)
     (void)state;
     assert_non_null(proxy);
     test_proxy_url(proxy, "timeout=5s", url, sizeof url);
-    for (uint64_t bytes = 0; bytes < 20; bytes += 6) {
+    for (uint64_t bytes = 1; bytes < 20; bytes += 6) {
         assert_done(test_server_do(server, "FLUSHALL", NULL));
         test_host_open(&host, url);
         test_host_limit(&host, "a", 0.001, 9.0);
@@ -196,13 +196,12 @@ static void test_a_paused_server(void **state)
     (void)state;
     open_at(&host, TIMEOUT);
     assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
-    assert_done(test_server_do(server, "CLIENT", "PAUSE", "60000", "ALL", NULL));
+    assert_done(test_server_do(server, "CLIENT", "PAUSE", "700", "ALL", NULL));
     test_control_reset();
     assert_int_equal(test_host_time(&host, "k", &took), REDBUCKET_ERROR_TIMEOUT);
     test_control_check(took, TIMEOUT_S);
     assert_int_equal(test_host_time(&host, "k", &took), REDBUCKET_ERROR_UNAVAILABLE);
     test_control_check(took, 0.0);
-    assert_done(test_server_do(server, "CLIENT", "UNPAUSE", NULL));
     assert_int_equal(test_host_recover(&host, "k"), REDBUCKET_ERROR_UNAVAILABLE);
     /* Two were told to be accepted, and the one of which it is unknown may have been counted. */
     value = test_host_value(&host, "k");
