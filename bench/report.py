@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Runs the measurements and prints them as ratios, with the machine and the versions.
 
-usage: bench/report.py BUILD PROGRAM
+usage: bench/report.py BUILD EMBEDDED SERVER
 
 Rates on a shared machine move from run to run; a ratio of two taken in one run moves little. The
-Python package redbucket 0.1.0, the reference for the embedded stores, is installed into an
-environment of its own below BUILD; without a package index its ratio is left out, visibly.
+reference is the Python package redbucket 0.1.0: its memory limiter, and its script under
+redis-benchmark. It is installed into an environment of its own below BUILD; without a package index
+its ratios are left out, visibly. The server is one that is started for this.
 """
 
 import os
@@ -15,6 +16,9 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests"))
+
+import server as servers  # noqa: E402, the fixture of the tests
 
 # What to divide, what is asked for, and which side of it is good.
 RATIOS = [
@@ -23,6 +27,8 @@ RATIOS = [
     ("memory, a million keys with skew : original", "memory_skewed", "original_hot", ">=", 10.0),
     ("shm time : memory time, one hot key", "memory_hot", "shm_hot", "<=", 1.3),
     ("shm time : memory time, a million keys", "memory_skewed", "shm_skewed", "<=", 1.3),
+    ("server, one caller : PING", "server_one_us", "ping_us", "<=", 1.15),
+    ("server, batches of 32 : original's script", "server_batches", "original_script", ">=", 3.0),
 ]
 
 
@@ -49,6 +55,30 @@ def original_python(build):
     return python
 
 
+def original_script(python, server, count=200_000):
+    """Requests a second of the original's script, 64 at once on each of 50 connections."""
+    try:
+        text = subprocess.run([python, os.path.join(HERE, "original_script.py")], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        sha = server.ask("SCRIPT", "LOAD", text).decode()
+        output = subprocess.run(
+            ["redis-benchmark", "-s", server.socket, "-P", "64", "-n", str(count), "-r", "100000",
+             "--csv", "EVALSHA", sha, "1", "redbucket:user:__rand_int__", "user"],
+            check=True, stdout=subprocess.PIPE, text=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"bench: not measured: {error}", file=sys.stderr)
+        return {}
+    return {"original_script": float(output.splitlines()[-1].split(",")[1].strip('"'))}
+
+
+def measure_server(python, program):
+    with servers.Server("redis", config=['save ""']) as server:
+        measured = original_script(python, server)
+        server.ask("FLUSHALL")
+        measured.update(values([program, server.socket]))
+    return measured
+
+
 def machine():
     model = platform.processor() or platform.machine()
     with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -61,7 +91,9 @@ def machine():
 
 def show_rates(measured):
     for name, value in measured.items():
-        if not name.startswith(("bytes", "live", "evicted")):
+        if name.endswith("_us"):
+            print(f"  {name:<20}{value:8.3f} us")
+        elif not name.startswith(("bytes", "live", "evicted")):
             print(f"  {name:<20}{value / 1e6:8.3f} M decisions/s{1e9 / value:8.0f} ns")
 
 
@@ -85,10 +117,13 @@ def show_memory(measured):
 
 
 def main():
-    build, program = sys.argv[1:3]
-    print(f"machine: {machine()}\nPython {platform.python_version()}\n")
-    measured = values([program])
-    measured.update(values([original_python(build), os.path.join(HERE, "original.py")]))
+    build, embedded, server = sys.argv[1:4]
+    version = ".".join(map(str, servers.version_of(servers.program("redis"))))
+    print(f"machine: {machine()}\nRedis {version}, Python {platform.python_version()}\n")
+    python = original_python(build)
+    measured = values([embedded])
+    measured.update(values([python, os.path.join(HERE, "original.py")]))
+    measured.update(measure_server(python, server))
     print("rates (best of several rounds)")
     show_rates(measured)
     print("\nratios, and what is asked for")

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a decision on a server costs: the latency of a lone caller against a PING on a connection of
+ * the same kind, taking turns, and decisions a second through the array form. Prints "NAME VALUE"
+ * lines for bench/report.py.
+ *
+ * usage: bench_server SOCKET
+ */
+#include "redbucket/redbucket.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TURNS   20000
+#define THREADS 4
+#define BATCH   32
+#define KEYS    100000u
+#define SECONDS 2.0
+
+static double now(void)
+{
+    struct timespec time;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void die(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "bench: %s: %s\n", what, why);
+    exit(1);
+}
+
+static struct redbucket_limiter *open_limiter(const char *socket_path, const char *query)
+{
+    struct redbucket_limit limit = {.rate = 1e6, .burst = 1e9};
+    struct redbucket_limiter *limiter;
+    struct redbucket_store *store;
+    struct redbucket_error error;
+    char url[512];
+
+    (void)snprintf(url, sizeof url, "unix://%s%s", socket_path, query);
+    if (redbucket_store_open(url, &store, &error) != REDBUCKET_OK ||
+        redbucket_limiter_create(store, &limiter, &error) != REDBUCKET_OK ||
+        redbucket_limiter_add(limiter, "user", &limit, &error) != REDBUCKET_OK)
+        die(url, error.message);
+    return limiter;
+}
+
+static int connect_raw(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+        die(path, "can't connect");
+    return fd;
+}
+
+static double ping(int fd)
+{
+    static const char command[] = "*1\r\n$4\r\nPING\r\n";
+    double begin = now();
+    char reply[16];
+
+    if (write(fd, command, sizeof command - 1) < 0 || read(fd, reply, sizeof reply) != 7)
+        die("PING", "no answer");
+    return now() - begin;
+}
+
+static double decide(struct redbucket_limiter *limiter)
+{
+    struct redbucket_key key = {"user", "192.0.2.7", 9, 4};
+    struct redbucket_response response;
+    double begin = now();
+
+    if (redbucket_request(limiter, &key, 1, &response) != REDBUCKET_OK)
+        die("request", "failed");
+    return now() - begin;
+}
+
+static int order(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Medians, since a few turns out of many meet the scheduler. */
+static void measure_latency(const char *path)
+{
+    static double pings[TURNS], decisions[TURNS];
+    struct redbucket_limiter *limiter = open_limiter(path, "");
+    int fd = connect_raw(path);
+
+    for (int i = 0; i < TURNS; i++) {
+        pings[i] = ping(fd);
+        decisions[i] = decide(limiter);
+    }
+    qsort(pings, TURNS, sizeof pings[0], order);
+    qsort(decisions, TURNS, sizeof decisions[0], order);
+    printf("ping_us %.3f\nserver_one_us %.3f\n", pings[TURNS / 2] * 1e6,
+           decisions[TURNS / 2] * 1e6);
+    (void)close(fd);
+}
+
+struct worker {
+    pthread_t thread;
+    struct redbucket_limiter *limiter;
+    unsigned number;
+    unsigned long long decided;
+    atomic_bool *stop;
+};
+
+/* Batches of different keys, over and over. */
+static void *work(void *data)
+{
+    struct worker *worker = data;
+    struct redbucket_request requests[BATCH];
+    struct redbucket_key keys[BATCH];
+    char texts[BATCH][16];
+    unsigned next = worker->number * 7919;
+
+    while (!atomic_load(worker->stop)) {
+        for (unsigned i = 0; i < BATCH; i++) {
+            int len = snprintf(texts[i], sizeof texts[i], "%012u", next++ * 7919u % KEYS);
+
+            keys[i] = (struct redbucket_key){"user", texts[i], (size_t)len, 4};
+            requests[i] = (struct redbucket_request){.keys = &keys[i], .keys_len = 1, .cost = 1.0};
+        }
+        if (redbucket_decide(worker->limiter, requests, BATCH) != REDBUCKET_OK)
+            die("batch", "failed");
+        worker->decided += BATCH;
+    }
+    return NULL;
+}
+
+static void measure_batches(const char *path)
+{
+    struct redbucket_limiter *limiter = open_limiter(path, "?connections=4");
+    struct worker workers[THREADS];
+    unsigned long long decided = 0;
+    atomic_bool stop = false;
+    double begin = now();
+
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.limiter = limiter, .number = i, .stop = &stop};
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+            die("thread", "can't start");
+    }
+    while (now() - begin < SECONDS)
+        (void)usleep(1000);
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < THREADS; i++) {
+        (void)pthread_join(workers[i].thread, NULL);
+        decided += workers[i].decided;
+    }
+    printf("server_batches %.0f\n", (double)decided / (now() - begin));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2)
+        die("usage", "bench_server SOCKET");
+    measure_latency(argv[1]);
+    measure_batches(argv[1]);
+    return 0;
+}
