@@ -44,7 +44,7 @@ void rbk_call_clear(struct rbk_call *call)
     call->names_len = 0;
     call->claims_len = 0;
     call->packed[0] = 0;
-    call->packed_len = 1;
+    call->packed_len = RBK_CALL_HEAD_SIZE;
 }
 
 static bool add_name(struct rbk_call *call, const struct rbk_key *key)

@@ -22,8 +22,12 @@
 
 /* Packed: whether a name comes twice; operation and number of claims, cost and time taken; rate,
  * burst, delay, expiry. */
+#define RBK_CALL_HEAD_SIZE    1u
 #define RBK_CALL_REQUEST_SIZE 18u
 #define RBK_CALL_CLAIM_SIZE   32u
+#define RBK_CALL_PACKED_SIZE                                          \
+    (RBK_CALL_HEAD_SIZE + RBK_CALL_REQUESTS * RBK_CALL_REQUEST_SIZE + \
+     RBK_CALL_CLAIMS * RBK_CALL_CLAIM_SIZE)
 
 struct rbk_call {
     const struct rbk_key_format *key_format;
@@ -33,8 +37,7 @@ struct rbk_call {
     size_t names_len;
     size_t name_len[RBK_CALL_CLAIMS];
     size_t claims_len;
-    unsigned char
-        packed[RBK_CALL_REQUESTS * RBK_CALL_REQUEST_SIZE + RBK_CALL_CLAIMS * RBK_CALL_CLAIM_SIZE];
+    unsigned char packed[RBK_CALL_PACKED_SIZE];
     size_t packed_len;
     char claims_text[16];
     unsigned char test_time[8];
