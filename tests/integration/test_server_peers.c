@@ -20,11 +20,14 @@
         .command = "ROLE", .answer = "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"     \
     }
 
-/* What the script says of one request under one limit: at 1e9 s, done, and there was no state. */
-#define ACCEPTED                                         \
-    .answer = "*3\r\n$8\r\n\0\0\0\0\x65\xcd\xcd\x41\r\n" \
-              ":1\r\n$-1\r\n",                           \
-    .answer_len = 27
+/* What the script says of one request under one limit: when, that it is done, and the state as it
+ * was. */
+#define AT_1       "\0\0\0\0\0\0\xf0\x3f"
+#define AT_1E9     "\0\0\0\0\x65\xcd\xcd\x41"
+#define NONE       "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+#define SAID(text) .answer = "$25\r\n" text "\r\n", .answer_len = 32
+
+#define ACCEPTED SAID(AT_1E9 "\1" NONE)
 
 #define TIMEOUT_S 0.1
 
@@ -132,11 +135,7 @@ static void test_a_byte_at_a_time_extends_no_deadline(void **state)
 static void test_a_late_answer_is_nobodys(void **state)
 {
     static const struct test_rule rules[] = {
-        {.command = "EVALSHA",
-         .answer = "*3\r\n$8\r\n\0\0\0\0\0\0\xf0\x3f\r\n:1\r\n$-1\r\n",
-         .answer_len = 27,
-         .pause_us = 150000,
-         .times = 1},
+        {.command = "EVALSHA", SAID(AT_1 "\1" NONE), .pause_us = 150000, .times = 1},
     };
     struct redbucket_response response;
     struct test_host host;
@@ -189,9 +188,9 @@ static void test_a_connection_that_breaks(void **state)
     static const struct fault faults[] = {
         {REDBUCKET_ERROR_IO, {.manner = TEST_CLOSE}},
         {REDBUCKET_ERROR_IO, {.manner = TEST_RESET}},
-        {REDBUCKET_ERROR_IO, {.answer = "*3\r\n$8\r\nabcd", .manner = TEST_CLOSE}},
-        {REDBUCKET_ERROR_IO, {.answer = "*3\r\n$8\r\nabcd", .manner = TEST_RESET}},
-        {REDBUCKET_ERROR_IO, {.answer = "*3", .manner = TEST_CLOSE}},
+        {REDBUCKET_ERROR_IO, {.answer = "$25\r\nabcd", .manner = TEST_CLOSE}},
+        {REDBUCKET_ERROR_IO, {.answer = "$25\r\nabcd", .manner = TEST_RESET}},
+        {REDBUCKET_ERROR_IO, {.answer = "$2", .manner = TEST_CLOSE}},
         {REDBUCKET_ERROR_IO, {.answer = "-ERR what is th", .manner = TEST_CLOSE}},
     };
 
@@ -235,24 +234,37 @@ static void test_a_nesting_too_deep(void **state)
 /* Replies as good as any, but none that the script would give. */
 static void test_answers_that_make_no_sense(void **state)
 {
-#define WITH(time, rest)                       \
-    .answer = "*3\r\n$8\r\n" time "\r\n" rest, \
-    .answer_len = sizeof "*3\r\n$8\r\n" time "\r\n" rest - 1
     static const struct fault faults[] = {
         {REDBUCKET_ERROR_PROTOCOL, {.answer = "+OK\r\n"}},
         {REDBUCKET_ERROR_PROTOCOL, {.answer = ":1\r\n"}},
         {REDBUCKET_ERROR_PROTOCOL, {.answer = "$-1\r\n"}},
+        {REDBUCKET_ERROR_PROTOCOL, {.answer = "$0\r\n\r\n"}},
         {REDBUCKET_ERROR_PROTOCOL, {.answer = "*0\r\n"}},
-        {REDBUCKET_ERROR_PROTOCOL, {.answer = "*3\r\n:1\r\n:1\r\n$-1\r\n"}},
-        /* not a number, and a time that is none */
-        {REDBUCKET_ERROR_PROTOCOL, {WITH("\0\0\0\0\0\0\xf8\x7f", ":1\r\n$-1\r\n")}},
-        {REDBUCKET_ERROR_PROTOCOL, {WITH("\0\0\0\0\0\0\xf0\x7f", ":1\r\n$-1\r\n")}},
-        /* rejected, where there was room; a claim that there isn't */
-        {REDBUCKET_ERROR_PROTOCOL, {WITH("\0\0\0\0\x65\xcd\xcd\x41", ":0\r\n$-1\r\n")}},
-        {REDBUCKET_ERROR_PROTOCOL, {WITH("\0\0\0\0\x65\xcd\xcd\x41", ":-2\r\n$-1\r\n")}},
-        {REDBUCKET_ERROR_PROTOCOL, {WITH("\0\0\0\0\x65\xcd\xcd\x41", ":2\r\n$-1\r\n")}},
-        /* a state that is none */
-        {REDBUCKET_ERROR_PROTOCOL, {WITH("\0\0\0\0\x65\xcd\xcd\x41", ":1\r\n$3\r\nabc\r\n")}},
+        {REDBUCKET_ERROR_PROTOCOL, {.answer = "*1\r\n$3\r\nabc\r\n"}},
+        /* too short, too long */
+        {REDBUCKET_ERROR_PROTOCOL, {.answer = "$24\r\n" AT_1E9 NONE "\r\n", .answer_len = 31}},
+        {REDBUCKET_ERROR_PROTOCOL, {.answer = "$8\r\n" AT_1E9 "\r\n", .answer_len = 14}},
+        {REDBUCKET_ERROR_PROTOCOL,
+         {.answer = "$26\r\n" AT_1E9 "\1" NONE "\1\r\n", .answer_len = 33}},
+        /* a time that is not a number, that is infinite */
+        {REDBUCKET_ERROR_PROTOCOL,
+         {SAID("\0\0\0\0\0\0\xf8\x7f"
+               "\1" NONE)}},
+        {REDBUCKET_ERROR_PROTOCOL,
+         {SAID("\0\0\0\0\0\0\xf0\x7f"
+               "\1" NONE)}},
+        /* rejected, where there was room; of a claim that there isn't; of no meaning */
+        {REDBUCKET_ERROR_PROTOCOL, {SAID(AT_1E9 "\0" NONE)}},
+        {REDBUCKET_ERROR_PROTOCOL, {SAID(AT_1E9 "\202" NONE)}},
+        {REDBUCKET_ERROR_PROTOCOL, {SAID(AT_1E9 "\2" NONE)}},
+        {REDBUCKET_ERROR_PROTOCOL, {SAID(AT_1E9 "\200" NONE)}},
+        /* states that are none */
+        {REDBUCKET_ERROR_PROTOCOL, {SAID(AT_1E9 "\1" AT_1E9 "\0\0\0\0\0\0\xf8\x7f")}},
+        {REDBUCKET_ERROR_PROTOCOL,
+         {SAID(AT_1E9 "\1"
+                      "\0\0\0\0\0\0\xf0\xff" AT_1)}},
+        /* accepted, where there was no room */
+        {REDBUCKET_ERROR_PROTOCOL, {SAID(AT_1E9 "\1" AT_1E9 AT_1E9)}},
     };
 
     (void)state;
@@ -265,8 +277,8 @@ static void test_what_is_said_unasked(void **state)
 {
     static const struct test_rule rules[] = {
         {.command = "EVALSHA",
-         .answer = "*3\r\n$8\r\n\0\0\0\0\x65\xcd\xcd\x41\r\n:1\r\n$-1\r\n+OK\r\n",
-         .answer_len = 32,
+         .answer = "$25\r\n" AT_1E9 "\1" NONE "\r\n+OK\r\n",
+         .answer_len = 37,
          .times = 1},
     };
     struct redbucket_error error;
