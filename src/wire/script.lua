@@ -21,7 +21,7 @@
 if not redis.setresp then pcall(redis.replicate_commands) end
 
 local REQUEST, PEEK, REFUND, CHARGE, RESET, GIVE_BACK = 0, 1, 2, 3, 4, 5
-local TICK, FULL, LONGEST = 2e-6, 1e15, 1e10
+local TICK, FULL, LONGEST, TEXT_MAX = 2e-6, 1e15, 1e10, 4096
 local REJECTED, DONE, UNREADABLE = 0, 1, 128
 local NONE = ('\255'):rep(16)
 
@@ -58,6 +58,7 @@ if json then
   end
 
   function read_json(text)
+    if #text > TEXT_MAX then return nil end
     local good, state = pcall(cjson.decode, text)
     if not good or type(state) ~= 'table' or not is_strict(text) then return nil end
     if type(state.t) ~= 'number' or type(state.v) ~= 'number' then return nil end
@@ -95,7 +96,8 @@ while at <= size do
       -- Of an infinity or a NaN, x - x isn't 0.
       if t and t - t == 0 and v - v == 0 then
         level = now > t and v - (now - t) * rate or v
-        if level < 0 then level = 0 end
+        -- Also a -0.
+        if level <= 0 then level = 0 end
       else
         t, packed = false, NONE
         if operation ~= RESET and outcome < UNREADABLE then outcome = UNREADABLE + i end
@@ -109,7 +111,7 @@ while at <= size do
     if len > 1 then ts[i], levels[i], rates[i], expiries[i], texts[i] = t, level, rate, expiry, text end
   end
 
-  if outcome == DONE then
+  if outcome < UNREADABLE then
     for i = 1, len do
       if len > 1 then text = texts[i] end
       if not text and call('EXISTS', KEYS[claim + i]) == 1 then
