@@ -62,7 +62,8 @@ enum redbucket_status rbk_transport_create(const struct rbk_redis_options *optio
     if (options->tls)
         status = rbk_tls_create(options, &made->tls, error);
     if (status == REDBUCKET_OK && options->host != NULL)
-        status = rbk_resolver_create(getaddrinfo, &made->resolver, error);
+        status =
+            rbk_resolver_create(getaddrinfo, options->host, options->port, &made->resolver, error);
     if (status != REDBUCKET_OK) {
         rbk_transport_destroy(made);
         return status;
@@ -89,8 +90,7 @@ static enum redbucket_status find(struct rbk_transport *transport,
     enum redbucket_status status = REDBUCKET_OK;
 
     if (options->host != NULL) {
-        status = rbk_resolve(transport->resolver, options->host, options->port, deadline, addresses,
-                             &reason);
+        status = rbk_resolve(transport->resolver, deadline, addresses, &reason);
     } else {
         addresses->len = 1;
         if (!rbk_address_of_path(options->path, &addresses->at[0]))
@@ -289,14 +289,13 @@ static enum redbucket_status exchange(struct rbk_connection *connection, struct 
 enum redbucket_status rbk_connection_call(struct rbk_connection *connection,
                                           const struct rbk_command *commands, size_t commands_len,
                                           struct rbk_reply *replies,
-                                          const struct rbk_deadline *deadline, bool *sent)
+                                          const struct rbk_deadline *deadline)
 {
     struct call call = {.replies = replies, .wanted = commands_len};
     enum redbucket_status status;
 
-    *sent = false;
     if (connection->broken)
-        return fail(connection, REDBUCKET_ERROR_IO, "failed before");
+        return fail(connection, REDBUCKET_ERROR_UNAVAILABLE, "failed before");
     connection->stream.sent = false;
     connection->stream.late = false;
     connection->stream.events = 0;
@@ -308,6 +307,6 @@ enum redbucket_status rbk_connection_call(struct rbk_connection *connection,
         (void)fail(connection, status, "out of memory");
     rbk_outgoing_clear(&connection->outgoing);
     connection->broken = status != REDBUCKET_OK;
-    *sent = connection->stream.sent;
-    return status;
+    return status == REDBUCKET_ERROR_IO && !connection->stream.sent ? REDBUCKET_ERROR_UNAVAILABLE
+                                                                    : status;
 }

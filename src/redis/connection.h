@@ -58,22 +58,21 @@ bool rbk_connection_good(struct rbk_connection *connection);
 
 /*
  * Sends the commands and reads a reply to each, in one round trip. Replies, errors of the server
- * among them, live until the next call. *sent tells whether any byte of the commands may have
- * reached the server (when a call fails with it set, what the server did is unknown).
+ * among them, live until the next call.
  *
  * ERROR_TIMEOUT at the deadline, ERROR_IO when the connection broke, ERROR_PROTOCOL for bytes that
  * are no replies or too many (each reply is bounded in bytes, elements and depth), ERROR_TLS when
- * TLS failed (a server of TLS 1.3 tells only now that it wants a certificate), ERROR_MEMORY. A
+ * TLS failed (a server of TLS 1.3 tells only now that it wants a certificate), ERROR_MEMORY: what
+ * the server did is unknown. ERROR_UNAVAILABLE when the connection broke before a byte was sent. A
  * server that turns the connection away with an error and closes it (too many clients, protected
- * mode) makes ERROR_UNAVAILABLE or ERROR_AUTH.
+ * mode) makes ERROR_UNAVAILABLE or ERROR_AUTH, and did nothing either.
  */
 enum redbucket_status rbk_connection_call(struct rbk_connection *connection,
                                           const struct rbk_command *commands, size_t commands_len,
                                           struct rbk_reply *replies,
-                                          const struct rbk_deadline *deadline, bool *sent);
+                                          const struct rbk_deadline *deadline);
 
-/* Why the last call failed, in a few words for people: the system's, the server's or those of TLS.
- */
+/* Why the last call failed, in a few words for people. */
 const char *rbk_connection_failure(const struct rbk_connection *connection);
 
 /* Bytes that a reply to one command may have, and its elements and depth. */

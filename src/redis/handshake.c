@@ -98,7 +98,6 @@ static enum redbucket_status introduce(const struct rbk_redis_options *options,
                                        struct redbucket_error *error)
 {
     struct handshake shake = {.len = 0};
-    bool sent;
 
     if (options->user != NULL)
         (void)add(&shake, "AUTH", options->user, options->password);
@@ -111,8 +110,8 @@ static enum redbucket_status introduce(const struct rbk_redis_options *options,
     shake.must = shake.len;
     size_t info = add(&shake, "INFO", NULL, NULL);
     size_t role = add(&shake, "ROLE", NULL, NULL);
-    enum redbucket_status status = rbk_connection_call(peer->connection, shake.commands, shake.len,
-                                                       shake.replies, deadline, &sent);
+    enum redbucket_status status =
+        rbk_connection_call(peer->connection, shake.commands, shake.len, shake.replies, deadline);
 
     if (status != REDBUCKET_OK)
         return rbk_fail(error, status, -1, "%s: %s", options->where,

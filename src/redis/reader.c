@@ -88,7 +88,7 @@ static void *make_string(const redisReadTask *task, char *text, size_t len)
 
     if (text[len] != '\r' || text[len + 1] != '\n')
         return refuse(reader, "a string without an end");
-    if (task->type == REDIS_REPLY_VERB) {
+    if (task->type == REDIS_REPLY_VERB && len >= 4) {
         text += 4; /* says what kind of text it is */
         len -= 4;
     }

@@ -41,10 +41,13 @@ struct page {
 
 struct rbk_resolver {
     rbk_lookup *lookup;
+    const char *host;
+    char service[8];
     struct page *page;
 };
 
-enum redbucket_status rbk_resolver_create(rbk_lookup *lookup, struct rbk_resolver **resolver,
+enum redbucket_status rbk_resolver_create(rbk_lookup *lookup, const char *host, unsigned port,
+                                          struct rbk_resolver **resolver,
                                           struct redbucket_error *error)
 {
     struct rbk_resolver *made = malloc(sizeof *made);
@@ -53,6 +56,8 @@ enum redbucket_status rbk_resolver_create(rbk_lookup *lookup, struct rbk_resolve
     if (made == NULL)
         return rbk_fail_system(error, ENOMEM, "names");
     made->lookup = lookup;
+    made->host = host;
+    (void)snprintf(made->service, sizeof made->service, "%u", port % 65536);
     status = rbk_fork_page_map(sizeof *made->page, (void **)&made->page, error);
     if (status != REDBUCKET_OK) {
         free(made);
@@ -164,7 +169,7 @@ static int make_condition(pthread_cond_t *condition)
     return number;
 }
 
-static int begin_locked(struct rbk_resolver *resolver, const char *host, const char *service)
+static int begin_locked(struct rbk_resolver *resolver)
 {
     struct page *page = resolver->page;
     int number = page->ready ? 0 : make_condition(&page->ended);
@@ -173,8 +178,8 @@ static int begin_locked(struct rbk_resolver *resolver, const char *host, const c
         return number;
     page->ready = true;
     page->lookup = resolver->lookup;
-    (void)snprintf(page->host, sizeof page->host, "%s", host);
-    (void)snprintf(page->service, sizeof page->service, "%s", service);
+    (void)snprintf(page->host, sizeof page->host, "%s", resolver->host);
+    (void)snprintf(page->service, sizeof page->service, "%s", resolver->service);
     page->running = true;
     number = start_thread(page);
     if (number != 0)
@@ -203,12 +208,11 @@ static enum redbucket_status tell(int failure, int number, const char **reason)
     return REDBUCKET_ERROR_UNAVAILABLE;
 }
 
-static enum redbucket_status find_locked(struct rbk_resolver *resolver, const char *host,
-                                         const char *service, const struct rbk_deadline *deadline,
-                                         const char **reason)
+static enum redbucket_status find_locked(struct rbk_resolver *resolver,
+                                         const struct rbk_deadline *deadline, const char **reason)
 {
     struct page *page = resolver->page;
-    int number = page->running ? 0 : begin_locked(resolver, host, service);
+    int number = page->running ? 0 : begin_locked(resolver);
 
     if (number != 0) {
         *reason = "no thread to look up the name";
@@ -221,18 +225,16 @@ static enum redbucket_status find_locked(struct rbk_resolver *resolver, const ch
     return page->failure == 0 ? REDBUCKET_OK : tell(page->failure, page->number, reason);
 }
 
-enum redbucket_status rbk_resolve(struct rbk_resolver *resolver, const char *host, unsigned port,
+enum redbucket_status rbk_resolve(struct rbk_resolver *resolver,
                                   const struct rbk_deadline *deadline,
                                   struct rbk_addresses *addresses, const char **reason)
 {
-    char service[8];
     enum redbucket_status status;
 
-    (void)snprintf(service, sizeof service, "%u", port % 65536);
-    if (look_up(getaddrinfo, host, service, AI_NUMERICHOST, addresses) == 0)
+    if (look_up(getaddrinfo, resolver->host, resolver->service, AI_NUMERICHOST, addresses) == 0)
         return REDBUCKET_OK;
     (void)pthread_mutex_lock(&resolver->page->mutex);
-    status = find_locked(resolver, host, service, deadline, reason);
+    status = find_locked(resolver, deadline, reason);
     if (status == REDBUCKET_OK)
         *addresses = resolver->page->addresses;
     (void)pthread_mutex_unlock(&resolver->page->mutex);

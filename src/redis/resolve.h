@@ -37,9 +37,10 @@ typedef int rbk_lookup(const char *host, const char *service, const struct addri
 /* For one host, from any thread, and in a child after fork. */
 struct rbk_resolver;
 
-/* `lookup` is getaddrinfo, or a test's; what it finds is freed by freeaddrinfo. ERROR_MEMORY,
- * ERROR_SYSTEM, ERROR_UNSUPPORTED. */
-enum redbucket_status rbk_resolver_create(rbk_lookup *lookup, struct rbk_resolver **resolver,
+/* `lookup` is getaddrinfo, or a test's; what it finds is freed by freeaddrinfo. `host` is borrowed.
+ * ERROR_MEMORY, ERROR_SYSTEM, ERROR_UNSUPPORTED. */
+enum redbucket_status rbk_resolver_create(rbk_lookup *lookup, const char *host, unsigned port,
+                                          struct rbk_resolver **resolver,
                                           struct redbucket_error *error);
 
 /* Nobody waits in it any more. A look-up under way frees what it uses when it ends. NULL does
@@ -49,9 +50,9 @@ void rbk_resolver_destroy(struct rbk_resolver *resolver);
 /*
  * Finds at least one address. ERROR_TIMEOUT at the deadline, ERROR_UNAVAILABLE when there is no
  * such name or nobody who would know it, ERROR_SYSTEM without a thread or descriptor, ERROR_MEMORY;
- * and *reason in a few static words. A resolver is always asked for the same host.
+ * and *reason in a few static words.
  */
-enum redbucket_status rbk_resolve(struct rbk_resolver *resolver, const char *host, unsigned port,
+enum redbucket_status rbk_resolve(struct rbk_resolver *resolver,
                                   const struct rbk_deadline *deadline,
                                   struct rbk_addresses *addresses, const char **reason);
 

@@ -30,9 +30,8 @@ enum redbucket_status rbk_method_call(struct rbk_use *use, const struct rbk_comm
                                       size_t len, struct rbk_reply *replies)
 {
     struct rbk_connection *connection = use->peer->connection;
-    bool sent;
     enum redbucket_status status =
-        rbk_connection_call(connection, commands, len, replies, use->deadline, &sent);
+        rbk_connection_call(connection, commands, len, replies, use->deadline);
 
     use->usable = status == REDBUCKET_OK;
     if (status != REDBUCKET_OK)

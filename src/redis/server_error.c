@@ -17,8 +17,8 @@ struct meaning {
     bool usable;
 };
 
-/* With whole first words. */
-static const struct meaning words[] = {
+/* By the whole first word. */
+static const struct meaning codes[] = {
     /* Not on this connection. A replica whose master is away is a replica. */
     {"READONLY", REDBUCKET_ERROR_READONLY, false},
     {"MASTERDOWN", REDBUCKET_ERROR_UNAVAILABLE, false},
@@ -131,10 +131,10 @@ enum redbucket_status rbk_server_error(const char *text, bool *usable)
     *usable = true;
     if (is_refused_to_script(text))
         return REDBUCKET_ERROR_UNSUPPORTED;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (first_word(text, words[i].text)) {
-            *usable = words[i].usable;
-            return words[i].status;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (first_word(text, codes[i].text)) {
+            *usable = codes[i].usable;
+            return codes[i].status;
         }
     }
     for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {

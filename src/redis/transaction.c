@@ -59,10 +59,9 @@ static void add_argument(struct transaction *transaction, struct rbk_argument ar
 static enum redbucket_status send_commands(struct transaction *transaction)
 {
     struct rbk_use *use = transaction->use;
-    bool sent;
     enum redbucket_status status =
         rbk_connection_call(use->peer->connection, transaction->commands, transaction->commands_len,
-                            transaction->replies, use->deadline, &sent);
+                            transaction->replies, use->deadline);
 
     use->usable = status == REDBUCKET_OK;
     for (size_t i = 0; status == REDBUCKET_OK && i < transaction->commands_len; i++) {

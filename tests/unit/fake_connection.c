@@ -136,10 +136,9 @@ static struct rbk_reply reply_to(const char *command, size_t len)
 enum redbucket_status rbk_connection_call(struct rbk_connection *connection,
                                           const struct rbk_command *commands, size_t commands_len,
                                           struct rbk_reply *replies,
-                                          const struct rbk_deadline *deadline, bool *sent)
+                                          const struct rbk_deadline *deadline)
 {
     require(connection != NULL && deadline->set);
-    *sent = true;
     for (size_t i = 0; i < commands_len; i++) {
         write_log(&commands[i]);
         replies[i] = reply_to(commands[i].arguments[0].bytes, commands[i].arguments[0].len);
