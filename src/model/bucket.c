@@ -43,23 +43,18 @@ static double stamp(const struct rbk_state *state, double now)
     return state->exists ? larger(now, state->timestamp) : now;
 }
 
-/* Finite, however small the rate: only a cost that never fits waits for ever. */
-static double wait_for(double requests, double rate)
-{
-    return smaller(requests / rate, DBL_MAX);
-}
-
 static bool rejects(const struct rbk_limit *limit, double room)
 {
     return room < -limit->delay - slack(limit);
 }
 
+/* Finite, however small the rate: only a cost that never fits waits for ever. */
 static double retry_after(const struct rbk_limit *limit, const struct rbk_state *state, double room,
                           double now)
 {
     double ahead = state->exists ? larger(state->timestamp - now, 0.0) : 0.0;
 
-    return smaller(ahead + wait_for(-limit->delay - room, limit->rate), DBL_MAX);
+    return smaller(ahead + (-limit->delay - room) / limit->rate, DBL_MAX);
 }
 
 void rbk_judge(const struct rbk_limit *limit, const struct rbk_state *state, double cost,
