@@ -295,9 +295,9 @@ static void a_mode_is_octal_and_lets_its_owner_read_and_write(void **state)
 
 static void what_is_no_mode_is_refused(void **state)
 {
-    static const char *const bad[] = {"",     "0",    "6",    "60",   "00600", "0800",
-                                      "0700", "611",  "0400", "0200", "0066",  "4600",
-                                      "1600", "06 0", "rw",   "-600", "0600x", "0x180"};
+    static const char *const bad[] = {"",     "0",   "6",    "60",    "00600", "06000", "0800",
+                                      "0700", "611", "0400", "0200",  "0066",  "4600",  "1600",
+                                      "06 0", "rw",  "-600", "0600x", "0x180"};
     struct redbucket_error error;
     char text[64];
 
