@@ -34,26 +34,16 @@ static int lock_until(pthread_mutex_t *mutex, const struct rbk_deadline *until)
     return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until->at);
 }
 #else
-/* Without pthread_mutex_clocklock, waits go by the clock that can be set: so only in short pieces,
- * each checked against the one that can't. */
+/* Without pthread_mutex_clocklock there is only a wait by the clock that can be set: set back in
+ * the middle of it, it would last as much longer. So look again and again instead. */
 static int lock_until(pthread_mutex_t *mutex, const struct rbk_deadline *until)
 {
-    for (;;) {
-        struct timespec piece;
-        int number;
+    const struct timespec nap = {.tv_nsec = 50000};
+    int number;
 
-        (void)clock_gettime(CLOCK_REALTIME, &piece);
-        piece.tv_nsec += 5000000;
-        if (piece.tv_nsec >= 1000000000) {
-            piece.tv_nsec -= 1000000000;
-            piece.tv_sec++;
-        }
-        number = pthread_mutex_timedlock(mutex, &piece);
-        if (number != ETIMEDOUT)
-            return number;
-        if (rbk_deadline_left(until) <= 0.0)
-            return ETIMEDOUT;
-    }
+    while ((number = pthread_mutex_trylock(mutex)) == EBUSY && rbk_deadline_left(until) > 0.0)
+        (void)nanosleep(&nap, NULL);
+    return number == EBUSY ? ETIMEDOUT : number;
 }
 #endif
 
