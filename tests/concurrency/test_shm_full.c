@@ -65,7 +65,7 @@ static void expect(const char *query, enum redbucket_status status, const char *
         strcmp(error.message, words) != 0) {
         (void)fprintf(stderr, "%s \"%s\", not \"%s\"\n", redbucket_status_name(error.status),
                       error.message, words);
-        child_check(!"refused as it should be");
+        child_check(false);
     }
 }
 

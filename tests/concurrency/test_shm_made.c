@@ -111,7 +111,7 @@ static void race(void *data)
     child_check(test_await((volatile int *)&race->go));
     if (shm_open_store(&race->place, "?size=1m&timeout=30s", &store, &error) != REDBUCKET_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
-        child_check(!"opened");
+        child_check(false);
     }
     /* The caller's error is written when there is one, and then alone. */
     child_check(error.status == REDBUCKET_OK && error.message[0] == '\0');
