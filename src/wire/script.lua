@@ -5,7 +5,7 @@
 --
 -- KEYS: the bucket of each claim of each request, in order. ARGV[1], packed: 1 when a key comes twice,
 --   else 0; then for each request operation, number of claims (from 1), cost, taken at; and for each
---   of its claims rate, burst, delay, seconds to live at least. ARGV[2]: "struct" or "json".
+--   of its claims rate, burst, delay, whole seconds to live at least. ARGV[2]: "struct" or "json".
 --
 -- Reply, packed: the time; then for each request one byte for what became of it (1 done, 0 rejected,
 -- 128 + i its claim i can't be read), and for each claim timestamp and value as they were before, all
@@ -23,10 +23,10 @@ if not redis.setresp then pcall(redis.replicate_commands) end
 local REQUEST, PEEK, REFUND, CHARGE, RESET, GIVE_BACK = 0, 1, 2, 3, 4, 5
 local TICK, FULL, LONGEST, TEXT_MAX = 2e-6, 1e15, 1e10, 4096
 local REJECTED, DONE, UNREADABLE = 0, 1, 128
-local NONE = ('\255'):rep(16)
+local NONE = '\255\255\255\255\255\255\255\255\255\255\255\255\255\255\255\255'
 
 local KEYS, args, json = KEYS, ARGV[1], ARGV[2] == 'json'
-local call, pack, unpacked, ceil = redis.call, struct.pack, struct.unpack, math.ceil
+local call, pack, unpacked = redis.call, struct.pack, struct.unpack
 
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1000000
@@ -70,6 +70,7 @@ local states = call('MGET', unpack(KEYS))
 local twice = args:byte() == 1
 local later = twice and {} -- what this call itself has written, by key; false for what it removed
 local reply, filled = {pack('<d', now)}, 1
+local lives = #KEYS > 1 and {} -- seconds to live as text, which a call would make anew each time
 local ts, levels, rates, expiries, texts
 local at, claim, size = 2, 0, #args
 
@@ -144,9 +145,17 @@ while at <= size do
         if value < 0 then value = 0 end
       end
       if value then
-        local live = ceil(value / rate) + 1
-        if live < expiry then live = expiry end
+        local live = value / rate
+        live = live <= expiry - 1 and expiry or math.ceil(live) + 1
         if live > LONGEST then live = LONGEST end
+        if lives then
+          local number = lives[live]
+          if not number then
+            number = string.format('%.0f', live)
+            lives[live] = number
+          end
+          live = number
+        end
         text = json and string.format('{"t":%.17g,"v":%.17g}', stamp, value) or pack('<dd', stamp, value)
         call('SETEX', key, live, text)
         if twice then later[key] = text end
