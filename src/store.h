@@ -34,8 +34,8 @@ struct rbk_request {
  * What all requests of one call have in common, in however many pieces they come to the store.
  *
  *   now     the caller's time, or NULL for the store's own; only where `own_clock_only` is false
- *   waited  seconds that the call has waited for locks or a server so far, which a store adds to, so
- *           that a long array waits no longer for one that is stuck than a single request does
+ *   waited  seconds that the call has waited for locks or a server so far, which a store adds to,
+ * so that a long array waits no longer for one that is stuck than a single request does
  */
 struct rbk_batch {
     const double *now;

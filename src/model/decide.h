@@ -39,9 +39,9 @@ struct rbk_verdict {
     int64_t remaining;
 };
 
-/* One key under one limit. In: limit, expiry (whole seconds that a server keeps it at least, 0 for as
- * long as it needs), and the state as stored, which is readable. Out: the state to
- * store, what to do, the level before the decision, and the verdict. */
+/* One key under one limit. In: limit, expiry (whole seconds that a server keeps it at least, 0 for
+ * as long as it needs), and the state as stored, which is readable. Out: the state to store, what
+ * to do, the level before the decision, and the verdict. */
 struct rbk_claim {
     struct rbk_limit limit;
     double expiry;

@@ -33,8 +33,8 @@ uint32_t rbk_room_find(const struct rbk_room *room);
 /* True when the shard has so many slots for links that are free or may make room. */
 bool rbk_room_for_links(const struct rbk_room *room, uint32_t shard, uint32_t links);
 
-/* The next slot for a link, freed if need be, or RBK_NO_SLOT; `room` is a struct rbk_room. */
-uint32_t rbk_room_take_link(void *room);
+/* The next slot for a link, freed if need be, or RBK_NO_SLOT; `data` is a struct rbk_room. */
+uint32_t rbk_room_take_link(void *data);
 
 /* Forgets the bucket in `slot`, with its chain. */
 void rbk_bucket_forget(struct rbk_table *table, uint32_t slot);
