@@ -201,8 +201,9 @@ struct permission {
 
 static void make_user(const struct permission *permission)
 {
-    const char *argv[16] = {"ACL",           "SETUSER", "tester", "reset", "on",
-                            ">" TEST_SECRET, "~*",      "&*",     "+@all"};
+    static const char password[] = ">" TEST_SECRET;
+    const char *argv[16] = {"ACL",    "SETUSER", "tester", "reset", "on",
+                            password, "~*",      "&*",     "+@all"};
     int argc = 9;
     redisReply *reply;
 
