@@ -53,7 +53,8 @@ static struct test_peer *begin(struct test_host *host, const struct test_rule *r
     struct test_peer *peer;
 
     assert_true(len + LEN(good) <= LEN(all));
-    memcpy(all, rules, len * sizeof rules[0]);
+    if (len > 0)
+        memcpy(all, rules, len * sizeof rules[0]);
     memcpy(all + len, good, sizeof good);
     peer = test_peer_start(false, all, len + LEN(good));
     assert_non_null(peer);
