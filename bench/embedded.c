@@ -31,7 +31,7 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static void die(const char *what, const char *why)
+_Noreturn static void die(const char *what, const char *why)
 {
     (void)fprintf(stderr, "bench: %s: %s\n", what, why);
     exit(1);

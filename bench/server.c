@@ -32,7 +32,7 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static void die(const char *what, const char *why)
+_Noreturn static void die(const char *what, const char *why)
 {
     (void)fprintf(stderr, "bench: %s: %s\n", what, why);
     exit(1);
@@ -41,8 +41,8 @@ static void die(const char *what, const char *why)
 static struct redbucket_limiter *open_limiter(const char *socket_path, const char *query)
 {
     struct redbucket_limit limit = {.rate = 1e6, .burst = 1e9};
-    struct redbucket_limiter *limiter;
-    struct redbucket_store *store;
+    struct redbucket_limiter *limiter = NULL;
+    struct redbucket_store *store = NULL;
     struct redbucket_error error;
     char url[512];
 
