@@ -86,6 +86,31 @@ static void test_compared_whole(void **state)
     test_table_free(&table);
 }
 
+/* Where pages and tags agree, only the text is left to tell keys apart: to its last byte. */
+static void test_compared_to_the_end(void **state)
+{
+    unsigned char text[60];
+
+    (void)state;
+    memcpy(text, noise, sizeof text);
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        struct test_table table;
+
+        test_table_make(&table, rbk_table_size_min(), 1, seed);
+        for (int pass = 0; pass < 2; pass++) {
+            for (unsigned last = 0; last < 50; last++) {
+                struct rbk_key key = test_key(text, sizeof text);
+
+                text[sizeof text - 1] = (unsigned char)last;
+                if (pass == 0)
+                    assert_int_equal(test_table_ask(&table, &key, &once, last), TEST_ACCEPTED);
+                assert_same(test_table_read(&table, &key).timestamp, (double)last);
+            }
+        }
+        test_table_free(&table);
+    }
+}
+
 /* Takes exactly the slots it should, and gives them back when forgotten. */
 static void test_slots_are_counted(void **state)
 {
@@ -344,6 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_length),
         cmocka_unit_test(test_compared_whole),
+        cmocka_unit_test(test_compared_to_the_end),
         cmocka_unit_test(test_slots_are_counted),
         cmocka_unit_test(test_the_longest_key_fits),
         cmocka_unit_test(test_churn_loses_nothing),
