@@ -19,10 +19,11 @@ static bool zeros_are_unlocked(void)
     static const pthread_mutex_t zero_mutex;
     static const pthread_cond_t zero_cond;
 
-    /* NOLINTBEGIN(bugprone-suspicious-memory-comparison): the bytes are what this is about. */
+    /* The bytes are what this is about.
+     * NOLINTBEGIN(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
     return memcmp(&mutex, &zero_mutex, sizeof mutex) == 0 &&
            memcmp(&cond, &zero_cond, sizeof cond) == 0;
-    /* NOLINTEND(bugprone-suspicious-memory-comparison) */
+    /* NOLINTEND(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
 }
 
 enum redbucket_status rbk_fork_page_map(size_t size, void **bytes, struct redbucket_error *error)

@@ -53,6 +53,12 @@ static void set(struct redbucket_error *error, enum redbucket_status status, int
     error->status = status;
     error->position = position;
     (void)vsnprintf(error->message, sizeof error->message, format, arguments);
+    /* Names from outside go into messages; a message stays one line, and tells a terminal nothing.
+     */
+    for (char *at = error->message; *at != '\0'; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    }
 }
 
 void rbk_error_set(struct redbucket_error *error, enum redbucket_status status, int position,

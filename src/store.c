@@ -64,6 +64,16 @@ static enum redbucket_status read_policy(const struct rbk_url *url, struct polic
     return REDBUCKET_OK;
 }
 
+/* The embedded store that answers under on_error=local. */
+static enum redbucket_status open_local(struct redbucket_store **store,
+                                        struct redbucket_error *error)
+{
+    struct rbk_url url;
+    enum redbucket_status status = rbk_url_parse("memory:", &url, error);
+
+    return status == REDBUCKET_OK ? rbk_memory_open(&url, store, error) : status;
+}
+
 /* Puts the policy in front of *store, or closes it. */
 static enum redbucket_status add_policy(const struct policy_wish *wish,
                                         struct redbucket_store **store,
@@ -73,7 +83,7 @@ static enum redbucket_status add_policy(const struct policy_wish *wish,
     enum redbucket_status status = REDBUCKET_OK;
 
     if (wish->kind == RBK_POLICY_LOCAL)
-        status = redbucket_store_open("memory:", &local, error);
+        status = open_local(&local, error);
     if (status == REDBUCKET_OK) {
         status = rbk_policy_create(wish->kind, *store, local, wish->share, store);
         if (status != REDBUCKET_OK)

@@ -54,7 +54,7 @@ void rbk_pool_fini(struct rbk_pool *pool);
 
 /* Lends a connected peer. ERROR_UNAVAILABLE at once while the circuit is open. */
 enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
-                                    struct rbk_peer **peer);
+                                    struct rbk_peer **taken);
 
 /*
  * Takes it back. `status` is how the use of it went: OK, or an answer of the server after which the

@@ -82,9 +82,10 @@ static bool read_call(const struct rbk_reply *reply, struct rbk_request *request
         struct rbk_request *request = &requests[i];
 
         request->failed = RBK_NONE;
-        request->status =
-            status_of(rbk_call_read(&reader, &request->ask, request->claims, request->len,
-                                    &request->answer, &request->failed));
+        request->status = status_of(
+            rbk_call_read(&reader, &request->ask, request->claims, request->len, &request->answer));
+        if (request->status == REDBUCKET_ERROR_STATE)
+            request->failed = reader.failed;
         if (request->status == REDBUCKET_ERROR_PROTOCOL)
             return false;
     }

@@ -320,7 +320,7 @@ static bool name_buckets(struct transaction *transaction)
 enum redbucket_status rbk_transaction_decide(struct rbk_use *use, struct rbk_request *requests,
                                              size_t len)
 {
-    struct transaction *transaction = malloc(sizeof *transaction);
+    struct transaction *transaction = calloc(1, sizeof *transaction);
     enum redbucket_status status = transaction == NULL ? REDBUCKET_ERROR_MEMORY : REDBUCKET_OK;
 
     use->usable = true;

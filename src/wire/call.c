@@ -177,7 +177,7 @@ static bool read_state(const unsigned char *packed, struct rbk_state *state)
 
 /* What the script says of one request, its own verdict aside. */
 static enum rbk_outcome read_claims(struct rbk_call_reader *reader, unsigned *outcome,
-                                    struct rbk_claim *claims, size_t len, size_t *failed)
+                                    struct rbk_claim *claims, size_t len)
 {
     const unsigned char *at = reader->at;
 
@@ -186,7 +186,7 @@ static enum rbk_outcome read_claims(struct rbk_call_reader *reader, unsigned *ou
     *outcome = *at++;
     reader->at += 1 + len * 16;
     if (*outcome > UNREADABLE && *outcome <= UNREADABLE + len) {
-        *failed = *outcome - UNREADABLE - 1;
+        reader->failed = *outcome - UNREADABLE - 1;
         return RBK_OUTCOME_STATE;
     }
     for (size_t i = 0; i < len; i++) {
@@ -197,12 +197,11 @@ static enum rbk_outcome read_claims(struct rbk_call_reader *reader, unsigned *ou
 }
 
 enum rbk_outcome rbk_call_read(struct rbk_call_reader *reader, struct rbk_ask *ask,
-                               struct rbk_claim *claims, size_t len, struct rbk_answer *answer,
-                               size_t *failed)
+                               struct rbk_claim *claims, size_t len, struct rbk_answer *answer)
 {
     unsigned outcome = 1;
     enum rbk_outcome read =
-        len == 0 ? RBK_OUTCOME_DECIDED : read_claims(reader, &outcome, claims, len, failed);
+        len == 0 ? RBK_OUTCOME_DECIDED : read_claims(reader, &outcome, claims, len);
 
     if (read != RBK_OUTCOME_DECIDED)
         return read;

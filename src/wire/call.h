@@ -62,7 +62,7 @@ struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text);
 /* What became of one request. */
 enum rbk_outcome {
     RBK_OUTCOME_DECIDED, /* `claims` and `answer` are filled in */
-    RBK_OUTCOME_STATE,   /* the state of claim *failed can't be read */
+    RBK_OUTCOME_STATE,   /* the state of claim reader->failed can't be read */
     RBK_OUTCOME_NONSENSE /* the reply makes no sense, or the server computes differently */
 };
 
@@ -71,6 +71,7 @@ struct rbk_call_reader {
     const unsigned char *at;
     const unsigned char *end;
     double now;
+    size_t failed; /* which claim's state couldn't be read */
 };
 
 /* False when the reply isn't one of the script's. */
@@ -78,8 +79,7 @@ bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_reply 
 
 /* Reads what became of the next request: sets ask->now, and the states of the claims. */
 enum rbk_outcome rbk_call_read(struct rbk_call_reader *reader, struct rbk_ask *ask,
-                               struct rbk_claim *claims, size_t len, struct rbk_answer *answer,
-                               size_t *failed);
+                               struct rbk_claim *claims, size_t len, struct rbk_answer *answer);
 
 /* True when every request has been read and nothing is left. */
 bool rbk_call_read_end(const struct rbk_call_reader *reader);

@@ -253,8 +253,10 @@ static enum rbk_outcome read_one(struct fixture *fixture, const struct replies *
 
     if (!rbk_call_read_begin(&reader, &replies->reply))
         return RBK_OUTCOME_NONSENSE;
-    enum rbk_outcome outcome =
-        rbk_call_read(&reader, &fixture->ask, fixture->claims, 2, answer, failed);
+    enum rbk_outcome outcome = rbk_call_read(&reader, &fixture->ask, fixture->claims, 2, answer);
+
+    if (outcome == RBK_OUTCOME_STATE)
+        *failed = reader.failed;
 
     return rbk_call_read_end(&reader) ? outcome : RBK_OUTCOME_NONSENSE;
 }
@@ -315,28 +317,25 @@ static void requests_are_read_one_after_the_other(void **state)
     struct rbk_call_reader reader;
     struct rbk_answer answer;
     struct replies replies;
-    size_t failed = 9;
 
     make_good(&replies);
     replies.bytes[GOOD_LEN] = 129;
     replies.bytes[GOOD_LEN + 17] = 1;
     replies.reply.len = GOOD_LEN + 34;
     assert_true(rbk_call_read_begin(&reader, &replies.reply));
-    assert_int_equal(rbk_call_read(&reader, &fixture->ask, fixture->claims, 2, &answer, &failed),
+    assert_int_equal(rbk_call_read(&reader, &fixture->ask, fixture->claims, 2, &answer),
                      RBK_OUTCOME_DECIDED);
     assert_false(rbk_call_read_end(&reader));
     /* One without a limit needs no answer, and is accepted between them. */
-    assert_int_equal(rbk_call_read(&reader, &fixture->ask, NULL, 0, &answer, &failed),
-                     RBK_OUTCOME_DECIDED);
+    assert_int_equal(rbk_call_read(&reader, &fixture->ask, NULL, 0, &answer), RBK_OUTCOME_DECIDED);
     assert_true(answer.accepted && answer.remaining == INT64_MAX);
-    assert_int_equal(rbk_call_read(&reader, &fixture->ask, fixture->claims, 1, &answer, &failed),
+    assert_int_equal(rbk_call_read(&reader, &fixture->ask, fixture->claims, 1, &answer),
                      RBK_OUTCOME_STATE);
-    assert_int_equal(
-        rbk_call_read(&reader, &fixture->ask, &fixture->claims[1], 1, &answer, &failed),
-        RBK_OUTCOME_DECIDED);
+    assert_int_equal(rbk_call_read(&reader, &fixture->ask, &fixture->claims[1], 1, &answer),
+                     RBK_OUTCOME_DECIDED);
     assert_true(rbk_call_read_end(&reader));
     /* There is no more. */
-    assert_int_equal(rbk_call_read(&reader, &fixture->ask, fixture->claims, 1, &answer, &failed),
+    assert_int_equal(rbk_call_read(&reader, &fixture->ask, fixture->claims, 1, &answer),
                      RBK_OUTCOME_NONSENSE);
 }
 

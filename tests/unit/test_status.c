@@ -136,6 +136,15 @@ static void a_long_message_is_cut_to_fit(void **state)
     assert_int_equal(strlen(error.message), sizeof error.message - 1);
 }
 
+static void a_message_stays_one_printable_line(void **state)
+{
+    struct redbucket_error error;
+
+    (void)state;
+    rbk_error_set(&error, REDBUCKET_ERROR_LIMIT, -1, "limit %s: \x7f", "a\nb\033[2Jc");
+    assert_string_equal(error.message, "limit a?b?[2Jc: ?");
+}
+
 static void what_the_system_refuses_is_told(void **state)
 {
     struct redbucket_error error;
@@ -151,13 +160,14 @@ static void what_the_system_refuses_is_told(void **state)
 int main(void)
 {
     static size_t index[CODES_LEN];
-    struct CMUnitTest tests[CODES_LEN + 6];
+    struct CMUnitTest tests[CODES_LEN + 7];
     const struct CMUnitTest others[] = {
         cmocka_unit_test(an_unknown_code_has_a_name_and_a_text),
         cmocka_unit_test(the_version_is_the_headers),
         cmocka_unit_test(failing_fills_in_the_error),
         cmocka_unit_test(an_error_may_be_left_out),
         cmocka_unit_test(a_long_message_is_cut_to_fit),
+        cmocka_unit_test(a_message_stays_one_printable_line),
         cmocka_unit_test(what_the_system_refuses_is_told),
     };
 
