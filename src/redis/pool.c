@@ -237,6 +237,7 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
                    bool usable)
 {
     bool down = server_is_down(status, peer);
+    char reason[sizeof pool->last.message];
     bool was_open, is_open;
 
     if (!usable)
@@ -250,11 +251,15 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
     else
         rbk_circuit_leave(&pool->circuit, peer->probe);
     is_open = pool->circuit.open;
+    if (is_open && !was_open)
+        (void)snprintf(reason, sizeof reason, "%s",
+                       pool->last.status == status ? pool->last.message
+                                                   : redbucket_status_text(status));
     peer->lent = false;
     (void)pthread_cond_signal(&pool->live->returned);
     unlock(pool);
     if (is_open && !was_open)
-        rbk_store_tell(pool->store, REDBUCKET_EVENT_DOWN, redbucket_status_text(status));
+        rbk_store_tell(pool->store, REDBUCKET_EVENT_DOWN, reason);
     if (was_open && !is_open)
         rbk_store_tell(pool->store, REDBUCKET_EVENT_BACK, "the server answers again");
 }

@@ -59,11 +59,9 @@ static void add_argument(struct transaction *transaction, struct rbk_argument ar
 static enum redbucket_status send_commands(struct transaction *transaction)
 {
     struct rbk_use *use = transaction->use;
-    enum redbucket_status status =
-        rbk_connection_call(use->peer->connection, transaction->commands, transaction->commands_len,
-                            transaction->replies, use->deadline);
+    enum redbucket_status status = rbk_method_call(use, transaction->commands,
+                                                   transaction->commands_len, transaction->replies);
 
-    use->usable = status == REDBUCKET_OK;
     for (size_t i = 0; status == REDBUCKET_OK && i < transaction->commands_len; i++) {
         if (transaction->replies[i].type == RBK_REPLY_ERROR) {
             status = rbk_method_refused(use, &transaction->replies[i]);
@@ -297,6 +295,8 @@ static enum redbucket_status decide_one(struct transaction *transaction)
         status = attempt(transaction);
         took -= rbk_deadline_left(transaction->use->deadline);
     } while (status == REDBUCKET_ERROR_CONFLICT && back_off(transaction->use, attempts++, took));
+    if (status == REDBUCKET_ERROR_CONFLICT)
+        rbk_pool_note(transaction->use->pool, status, redbucket_status_text(status));
     return status;
 }
 

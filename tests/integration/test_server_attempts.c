@@ -124,10 +124,14 @@ static void test_refusals_and_nonsense(void **state)
     for (size_t i = 0; i < LEN(faults); i++) {
         const struct test_rule rule = {
             .command = faults[i].command, .answer = faults[i].answer, .times = 1};
+        struct redbucket_error error;
         struct test_host host;
         struct test_peer *peer = begin(&host, &rule, 1, "timeout=5s");
 
         assert_int_equal(test_host_ask(&host, "k", NULL), faults[i].status);
+        test_host_failure(&host, &error);
+        if (faults[i].status != REDBUCKET_ERROR_STATE)
+            assert_int_equal(error.status, faults[i].status);
         if (strcmp(faults[i].command, "EXEC") != 0 && faults[i].status != REDBUCKET_ERROR_STATE)
             assert_int_equal(test_peer_commands(peer, "UNWATCH"), 0);
         (void)test_host_recover(&host, "k");
@@ -196,6 +200,7 @@ static void test_interference_until_the_deadline(void **state)
     static const struct test_rule rules[] = {{.command = "EXEC", .answer = "*-1\r\n"}};
     struct test_host host;
     struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=300ms");
+    struct redbucket_error error;
     double took;
 
     (void)state;
@@ -206,6 +211,8 @@ static void test_interference_until_the_deadline(void **state)
         assert_int_equal(test_host_time(&host, "k", &took), REDBUCKET_ERROR_CONFLICT);
         test_control_check(took, 0.3);
         assert_true(took > 0.15);
+        test_host_failure(&host, &error);
+        assert_int_equal(error.status, REDBUCKET_ERROR_CONFLICT);
         /* 8 ms on average once it is backed off; without that there would be thousands. */
         assert_in_range(test_peer_commands(peer, "EXEC") - before, 5, 90);
     }
@@ -241,12 +248,15 @@ static void test_a_time_out_after_interference(void **state)
     };
     struct test_host host;
     struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=200ms");
+    struct redbucket_error error;
     double took;
 
     (void)state;
     test_control_reset();
     assert_int_equal(test_host_time(&host, "k", &took), REDBUCKET_ERROR_TIMEOUT);
     test_control_check(took, 0.2);
+    test_host_failure(&host, &error);
+    assert_int_equal(error.status, REDBUCKET_ERROR_TIMEOUT);
     (void)test_host_recover(&host, "k");
     assert_int_equal(test_peer_connections(peer), 2);
     end(&host, peer);

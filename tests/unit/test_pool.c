@@ -11,18 +11,19 @@
 #include "url.h"
 
 #include <pthread.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 static struct rbk_redis_options options;
 static struct redbucket_store host;
 static struct rbk_pool pool;
 static struct rbk_deadline soon; /* in a minute */
 static char events[256];
+static char reason[256]; /* of the last event */
 
 static void hear(void *data, enum redbucket_event event, const char *message)
 {
     (void)data;
-    assert_true(message[0] != '\0');
+    snprintf(reason, sizeof reason, "%s", message);
     strcat(events, event == REDBUCKET_EVENT_DOWN ? "down " : "back ");
 }
 
@@ -171,6 +172,7 @@ static void test_a_server_that_is_down_is_asked_once_a_pause(void **state)
     rbk_pool_last(&pool, &last);
     assert_int_equal(last.status, REDBUCKET_ERROR_UNAVAILABLE);
     assert_string_equal(last.message, "not opened");
+    assert_string_equal(reason, "not opened");
     fake_server.moved += 0.1;
     assert_taking(REDBUCKET_ERROR_UNAVAILABLE);
     assert_taking(REDBUCKET_ERROR_UNAVAILABLE);
@@ -181,6 +183,7 @@ static void test_a_server_that_is_down_is_asked_once_a_pause(void **state)
     give(take());
     give(take());
     assert_string_equal(events, "down back ");
+    assert_string_equal(reason, "the server answers again");
     rbk_pool_fini(&pool);
 }
 
