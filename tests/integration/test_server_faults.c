@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Real servers that hang, pause, hang up, die and come back: what the caller sees, when, and what
- * was counted.
+ * Real servers that hang up, pause or hang for a while: what the caller sees, when, and what was
+ * counted.
  */
 #include "host.h"
 #include "processes.h"
@@ -304,125 +304,6 @@ static void test_an_array_has_one_deadline(void **state)
     test_proxy_stop(proxy);
 }
 
-/* ---- Servers that are away ------------------------------------------------------------------ */
-
-static void test_a_server_that_is_away_costs_microseconds(void **state)
-{
-    struct test_host host;
-    double begin;
-
-    (void)state;
-    for (int way = 0; way < 2; way++) {
-        char url[512];
-
-        test_server_url(server, way == 0 ? TEST_BY_SOCKET : TEST_BY_PORT, "timeout=5s", url,
-                        sizeof url);
-        test_host_open(&host, url);
-        test_host_limit(&host, "a", 0.001, 9.0);
-        test_server_kill(server);
-        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_ERROR_UNAVAILABLE);
-        test_control_reset();
-        begin = test_now();
-        for (int i = 0; i < 1000; i++)
-            assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_ERROR_UNAVAILABLE);
-        test_control_check(test_now() - begin, 0.05);
-        assert_done(test_server_again(server));
-        begin = test_now();
-        (void)test_host_recover(&host, "k");
-        test_control_check(test_now() - begin, 1.0);
-        assert_int_equal(host.down, 1);
-        assert_int_equal(host.back, 1);
-        test_host_close(&host);
-    }
-}
-
-static void test_the_first_pause_is_short(void **state)
-{
-    struct test_proxy *proxy = test_proxy_start(server, TEST_BY_SOCKET);
-    struct test_host host;
-    char url[512];
-    double begin;
-
-    (void)state;
-    assert_non_null(proxy);
-    test_proxy_url(proxy, "timeout=5s", url, sizeof url);
-    test_host_open(&host, url);
-    test_host_limit(&host, "a", 0.001, 9.0);
-    for (int i = 0; i < 5; i++) {
-        test_proxy_refuse(proxy, true);
-        test_proxy_cut(proxy);
-        test_control_reset();
-        assert_int_not_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
-        begin = test_now();
-        test_proxy_refuse(proxy, false);
-        (void)test_host_recover(&host, "k");
-        test_control_check(test_now() - begin, 0.1);
-        assert_int_equal(host.down, i + 1);
-        assert_int_equal(host.back, i + 1);
-    }
-    test_host_close(&host);
-    test_proxy_stop(proxy);
-}
-
-static void *ask_until(void *data)
-{
-    struct asking *asking = data;
-
-    for (double until = test_now() + asking->took; test_now() < until; test_pause(0.001))
-        (void)test_host_ask(asking->host, "k", NULL);
-    return NULL;
-}
-
-static void test_a_server_that_hangs_is_tried_by_one_at_a_time(void **state)
-{
-    enum { THREADS = 8 };
-    struct test_proxy *proxy = test_proxy_start(server, TEST_BY_SOCKET);
-    struct test_traffic traffic;
-    struct asking asking;
-    struct test_host host;
-    pthread_t threads[THREADS];
-    char url[512];
-
-    (void)state;
-    assert_non_null(proxy);
-    test_proxy_url(proxy, "timeout=100ms", url, sizeof url);
-    test_host_open(&host, url);
-    test_host_limit(&host, "a", 0.001, 9.0);
-    test_proxy_hold(proxy, true);
-    asking = (struct asking){.host = &host, .took = 2.0};
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_until, &asking), 0);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    /* Each had begun with one; then there is one more each pause of 50, 100, 200, 400, 800 ms. */
-    test_proxy_traffic(proxy, &traffic);
-    assert_in_range(traffic.connections, 3, THREADS + 7);
-    assert_int_equal(host.down, 1);
-    test_proxy_hold(proxy, false);
-    (void)test_host_recover(&host, "k");
-    assert_int_equal(host.back, 1);
-    test_host_close(&host);
-    test_proxy_stop(proxy);
-}
-
-/* It has forgotten the script, and the buckets with it; nobody sees an error for that. */
-static void test_a_restarted_server_is_taught_the_script_again(void **state)
-{
-    struct test_host host;
-
-    (void)state;
-    open_at(&host, "connections=1");
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
-        test_server_kill(server);
-        assert_done(test_server_again(server));
-        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
-        assert_done(test_server_do(server, "SCRIPT", "FLUSH", NULL));
-    }
-    assert_int_equal(host.down, 0);
-    test_host_close(&host);
-}
-
 /* ---- The server's clock --------------------------------------------------------------------- */
 
 /* A state of the future, as after the clock was set back: nothing drains until then, nothing is
@@ -504,10 +385,6 @@ int main(void)
         CASE(test_a_reply_past_the_deadline_answers_nobody),
         CASE(test_a_stopped_server),
         CASE(test_an_array_has_one_deadline),
-        CASE(test_a_server_that_is_away_costs_microseconds),
-        CASE(test_the_first_pause_is_short),
-        CASE(test_a_server_that_hangs_is_tried_by_one_at_a_time),
-        CASE(test_a_restarted_server_is_taught_the_script_again),
         CASE(test_a_clock_that_was_set_back),
     };
 
