@@ -167,14 +167,18 @@ void test_control_reset(void)
     atomic_store(&control.late, 0.0);
 }
 
+double test_control_late(void)
+{
+    /* Whatever held us up may have the control in its grip still. */
+    test_pause(PIECE_S * 2);
+    return atomic_load(&control.late);
+}
+
 void test_control_check(double took, double seconds)
 {
     if (took <= seconds + ALLOWANCE)
         return;
-    /* Whatever held us up may have the control in its grip still. */
-    test_pause(PIECE_S * 2);
-
-    double late = atomic_load(&control.late);
+    double late = test_control_late();
 
     if (took > seconds + ALLOWANCE + 2.0 * late)
         fail_msg("took %.0f ms of %.0f ms, where who slept was %.0f ms late", took * 1e3,

@@ -65,6 +65,9 @@ void test_control_start(void);
 void test_control_stop(void);
 void test_control_reset(void);
 
+/* How late it was, at worst, in seconds. */
+double test_control_late(void);
+
 /* Fails the test unless `took` is at most `seconds` and what the machine may add. */
 void test_control_check(double took, double seconds);
 

@@ -195,29 +195,45 @@ static void test_a_bucket_made_in_the_middle_is_interference(void **state)
     end(&host, peer);
 }
 
+/* A machine that stops us in the middle of an attempt makes a time-out of it, which is no fault. */
+static bool disturbed(enum redbucket_status status)
+{
+    if (status != REDBUCKET_ERROR_TIMEOUT || test_control_late() < 0.005)
+        return false;
+    test_host_rest();
+    return true;
+}
+
 static void test_interference_until_the_deadline(void **state)
 {
     static const struct test_rule rules[] = {{.command = "EXEC", .answer = "*-1\r\n"}};
     struct test_host host;
     struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=300ms");
     struct redbucket_error error;
+    int disturbances = 0;
     double took;
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 + disturbances && i < 20; i++) {
         size_t before = test_peer_commands(peer, "EXEC");
+        enum redbucket_status status;
 
         test_control_reset();
-        assert_int_equal(test_host_time(&host, "k", &took), REDBUCKET_ERROR_CONFLICT);
+        status = test_host_time(&host, "k", &took);
         test_control_check(took, 0.3);
+        if (disturbed(status)) {
+            disturbances++;
+            continue;
+        }
+        assert_int_equal(status, REDBUCKET_ERROR_CONFLICT);
         assert_true(took > 0.15);
         test_host_failure(&host, &error);
         assert_int_equal(error.status, REDBUCKET_ERROR_CONFLICT);
         /* 8 ms on average once it is backed off; without that there would be thousands. */
         assert_in_range(test_peer_commands(peer, "EXEC") - before, 5, 90);
     }
-    assert_int_equal(host.down, 0);
-    assert_int_equal(test_peer_connections(peer), 1);
+    assert_true(host.down <= disturbances);
+    assert_int_equal(test_peer_connections(peer), 1 + disturbances);
     end(&host, peer);
 }
 
@@ -229,12 +245,20 @@ static void test_slow_interference_is_no_time_out(void **state)
         {.command = "EXEC", .answer = "*-1\r\n", .pause_us = 40000}};
     struct test_host host;
     struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=200ms");
+    int disturbances = 0;
 
     (void)state;
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_ERROR_CONFLICT);
-    assert_int_equal(host.down, 0);
-    assert_int_equal(test_peer_connections(peer), 1);
+    for (int i = 0; i < 3 + disturbances && i < 20; i++) {
+        enum redbucket_status status;
+
+        test_control_reset();
+        status = test_host_ask(&host, "k", NULL);
+        if (disturbed(status))
+            disturbances++;
+        else
+            assert_int_equal(status, REDBUCKET_ERROR_CONFLICT);
+    }
+    assert_int_equal(test_peer_connections(peer), 1 + disturbances);
     end(&host, peer);
 }
 
