@@ -46,7 +46,8 @@ struct call {
     size_t wanted;
     size_t got;
     size_t written;
-    bool deaf; /* the server takes no more bytes; what it says is of interest all the same */
+    bool deaf;  /* the server takes no more bytes; it may have said why */
+    bool empty; /* there was nothing to read last */
 };
 
 enum redbucket_status rbk_transport_create(const struct rbk_redis_options *options,
@@ -235,7 +236,8 @@ static enum redbucket_status read_some(struct rbk_connection *connection, struct
         enum rbk_moved moved =
             rbk_stream_read(&connection->stream, connection->chunk, CHUNK, &done);
 
-        if (moved == RBK_MOVED_LATER)
+        call->empty = moved == RBK_MOVED_LATER;
+        if (call->empty)
             return REDBUCKET_OK;
         if (moved == RBK_MOVED_TLS)
             return REDBUCKET_ERROR_TLS;
@@ -251,8 +253,7 @@ static enum redbucket_status read_some(struct rbk_connection *connection, struct
     return REDBUCKET_OK;
 }
 
-/* Something to read is always of interest, and whatever the last try that was too early waits for.
- */
+/* Something to read is always of interest; so is what the last try that was too early waits for. */
 static enum redbucket_status await(struct rbk_connection *connection,
                                    const struct rbk_deadline *deadline)
 {
@@ -267,6 +268,16 @@ static enum redbucket_status await(struct rbk_connection *connection,
     return REDBUCKET_ERROR_IO;
 }
 
+/* Nobody waits for a server that takes nothing: what it says is there already. */
+static enum redbucket_status hear_out(struct rbk_connection *connection, struct call *call)
+{
+    enum redbucket_status status = REDBUCKET_OK;
+
+    while (status == REDBUCKET_OK && call->got < call->wanted && !call->empty)
+        status = read_some(connection, call);
+    return status == REDBUCKET_OK ? ended(connection, call) : status;
+}
+
 static enum redbucket_status exchange(struct rbk_connection *connection, struct call *call,
                                       const struct rbk_deadline *deadline)
 {
@@ -274,6 +285,8 @@ static enum redbucket_status exchange(struct rbk_connection *connection, struct 
 
     while (status == REDBUCKET_OK && call->got < call->wanted) {
         status = write_some(connection, call);
+        if (call->deaf)
+            return hear_out(connection, call);
         if (status == REDBUCKET_OK)
             status = await(connection, deadline);
         if (status == REDBUCKET_OK)

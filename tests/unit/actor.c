@@ -29,6 +29,7 @@ static void *serve(void *data)
         (void)atomic_fetch_add(&peer->accepted, 1);
         peer->act(fd, peer->data);
         (void)close(fd);
+        (void)atomic_fetch_add(&peer->closed, 1);
     }
 }
 
@@ -40,6 +41,7 @@ static void start_thread(struct test_actor *peer, test_actor_act *act, void *dat
     peer->act = act;
     peer->data = data;
     atomic_init(&peer->accepted, 0);
+    atomic_init(&peer->closed, 0);
     if (act == NULL)
         return;
     (void)sigfillset(&all);

@@ -19,6 +19,7 @@ struct test_actor {
     char path[64];       /* of a Unix socket, or "" */
     char directory[32];  /* where that is */
     atomic_int accepted; /* connections so far */
+    atomic_int closed;   /* how many of them are closed again */
     test_actor_act *act;
     void *data;
     pthread_t thread;

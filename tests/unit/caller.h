@@ -38,7 +38,8 @@ enum redbucket_status test_caller_say(struct test_caller *caller, const char *wo
 
 void test_caller_fini(struct test_caller *caller);
 
-/* Fails the test unless `seconds` have passed since `begin` and little more. */
+/* Fails the test unless `seconds` have passed since `begin`, and not many more, on a busy machine.
+ */
 void test_took(double begin, double seconds);
 
 #endif

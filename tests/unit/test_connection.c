@@ -6,6 +6,7 @@
 #include "processes.h"
 #include "test.h"
 
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -115,12 +116,14 @@ static void replies_may_come_a_byte_at_a_time(void **state)
 
 #define MEGABYTE ((size_t)1 << 20)
 
-/* Takes nothing before it has said everything, so that who only writes waits for ever. */
+/* Takes but one byte before it has said everything, so that who only writes waits for ever. */
 static void answer_first(int fd, void *data)
 {
     char *bytes = calloc(1, MEGABYTE);
+    char byte;
 
     (void)data;
+    (void)test_actor_read(fd, &byte, 1);
     for (int i = 0; bytes != NULL && i < 8; i++) {
         say(fd, "$1048576\r\n");
         (void)test_actor_write(fd, bytes, MEGABYTE);
@@ -290,6 +293,33 @@ static void a_server_that_turns_us_away_says_why(void **state)
     assert_int_equal(
         ask(answer_and_close, "-DENIED Redis is running in protected mode\r\n", 2, NULL),
         REDBUCKET_ERROR_AUTH);
+}
+
+/* Without having read anything. */
+static void turn_away(int fd, void *data)
+{
+    say(fd, data);
+}
+
+static void what_it_said_before_it_hung_up_is_heard(void **state)
+{
+    struct test_actor peer;
+    struct test_caller caller;
+
+    (void)state;
+    test_actor_start_unix(&peer, turn_away, "-ERR max number of clients reached\r\n");
+    for (int len = 1; len <= 3; len++) {
+        test_caller_of(&caller, &peer);
+        assert_int_equal(test_caller_open(&caller, LONG_S), REDBUCKET_OK);
+        while (atomic_load(&peer.closed) < len)
+            (void)sched_yield();
+        assert_int_equal(test_caller_say(&caller, "PING", (size_t)len, LONG_S),
+                         REDBUCKET_ERROR_UNAVAILABLE);
+        assert_string_equal(rbk_connection_failure(caller.connection),
+                            "ERR max number of clients reached");
+        test_caller_fini(&caller);
+    }
+    test_actor_stop(&peer);
 }
 
 static void nonsense_is_an_error(void **state)
@@ -479,6 +509,7 @@ int main(void)
         cmocka_unit_test(a_late_reply_answers_nothing),
         cmocka_unit_test(a_connection_that_ends_in_the_middle_is_an_error),
         cmocka_unit_test(a_server_that_turns_us_away_says_why),
+        cmocka_unit_test(what_it_said_before_it_hung_up_is_heard),
         cmocka_unit_test(nonsense_is_an_error),
         cmocka_unit_test(an_idle_connection_is_looked_at),
         cmocka_unit_test(a_closed_connection_raises_no_signal),
