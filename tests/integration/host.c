@@ -15,7 +15,7 @@
 #define REST_S    1.05
 #define PATIENCE  (10.0 * TEST_PATIENCE)
 #define PIECE_S   0.005
-#define ALLOWANCE (0.05 * TEST_PATIENCE)
+#define ALLOWANCE (TEST_SANITIZED ? 0.3 : 0.1)
 
 static struct {
     pthread_t thread;
