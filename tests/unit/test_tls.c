@@ -6,10 +6,10 @@
 #include "caller.h"
 #include "processes.h"
 #include "test.h"
+#include "tls_actor.h"
 
 #include <limits.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -17,83 +17,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/redbucket-tls-XXXXXX";
-
-/* What the server does: cert names its certificate. */
-struct server {
-    const char *cert;
-    int version;     /* at most this one, 0 for any */
-    bool wants_ours; /* a certificate of the client's */
-    sem_t *resets;   /* resets the connection after a reply, once told to */
-    const char *answer;
-    size_t piece;  /* bytes of the answer that go out together, 0 for all */
-    char name[64]; /* that the client asked for */
-    sem_t *shaken; /* told when the handshake is over, and the tickets are sent */
-};
-
-static const char *path_of(const char *name, const char *suffix)
-{
-    static char paths[4][PATH_MAX];
-    static size_t next;
-    char *path = paths[next++ % 4];
-
-    (void)snprintf(path, PATH_MAX, "%s/%s.%s", folder, name, suffix);
-    return path;
-}
-
-static SSL_CTX *make_context(const struct server *server)
-{
-    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
-
-    SSL_CTX_use_certificate_chain_file(context, path_of(server->cert, "pem"));
-    SSL_CTX_use_PrivateKey_file(context, path_of(server->cert, "key"), SSL_FILETYPE_PEM);
-    if (server->version != 0) {
-        SSL_CTX_set_max_proto_version(context, server->version);
-        SSL_CTX_set_security_level(context, 0);
-    }
-    if (server->wants_ours) {
-        SSL_CTX_load_verify_locations(context, path_of("ca", "pem"), NULL);
-        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    }
-    return context;
-}
-
-static void answer(SSL *tls, const struct server *server)
-{
-    size_t len = strlen(server->answer);
-    size_t piece = server->piece == 0 ? len : server->piece;
-    char heard[64];
-
-    while (SSL_read(tls, heard, sizeof heard) > 0) {
-        for (size_t at = 0; at < len; at += piece)
-            (void)SSL_write(tls, server->answer + at, (int)(len - at < piece ? len - at : piece));
-        if (server->resets != NULL) {
-            (void)sem_wait(server->resets); /* it would overtake the answer */
-            test_actor_reset(SSL_get_fd(tls));
-            return;
-        }
-    }
-}
-
-static void serve(int fd, void *data)
-{
-    struct server *server = data;
-    SSL_CTX *context = make_context(server);
-    SSL *tls = SSL_new(context);
-    const char *name;
-
-    SSL_set_fd(tls, fd);
-    if (SSL_accept(tls) == 1) {
-        name = SSL_get_servername(tls, TLSEXT_NAMETYPE_host_name);
-        (void)snprintf(server->name, sizeof server->name, "%s", name == NULL ? "" : name);
-        if (server->shaken != NULL)
-            (void)sem_post(server->shaken);
-        answer(tls, server);
-    }
-    SSL_free(tls);
-    SSL_CTX_free(context);
-}
 
 /* A caller of the server by this name of it. */
 static void call_to(struct test_caller *caller, const struct test_actor *peer, const char *host,
@@ -109,7 +32,7 @@ static const char *by_ca(const char *more)
 {
     static char query[512];
 
-    (void)snprintf(query, sizeof query, "ca=%s/ca.pem%s", folder, more);
+    (void)snprintf(query, sizeof query, "ca=%s/ca.pem%s", test_tls_folder, more);
     return query;
 }
 
@@ -117,21 +40,21 @@ static const char *with_certificate(const char *name)
 {
     static char query[512];
 
-    (void)snprintf(query, sizeof query, "ca=%s/ca.pem&cert=%s/%s.pem&key=%s/%s.key", folder, folder,
-                   name, folder, name);
+    (void)snprintf(query, sizeof query, "ca=%s/ca.pem&cert=%s/%s.pem&key=%s/%s.key",
+                   test_tls_folder, test_tls_folder, name, test_tls_folder, name);
     return query;
 }
 
 /* Opens and asks; returns how that went, and the words for it in caller->error. */
-static enum redbucket_status try(struct server *server, const char *host, const char *query,
-                                 struct test_caller *caller)
+static enum redbucket_status try(struct test_tls_server *server, const char *host,
+                                 const char *query, struct test_caller *caller)
 {
     struct test_actor peer;
     enum redbucket_status status;
 
     if (server->answer == NULL)
         server->answer = "+OK\r\n";
-    test_actor_start(&peer, serve, server);
+    test_actor_start(&peer, test_tls_serve, server);
     call_to(caller, &peer, host, query);
     status = test_caller_open(caller, LONG_S);
     if (status == REDBUCKET_OK) {
@@ -149,8 +72,8 @@ static enum redbucket_status try(struct server *server, const char *host, const 
 static void a_server_of_the_right_name_is_trusted(void **state)
 {
     struct test_caller caller;
-    struct server server = {.cert = "server"};
-    struct server older = {.cert = "server", .version = TLS1_2_VERSION};
+    struct test_tls_server server = {.cert = "server"};
+    struct test_tls_server older = {.cert = "server", .version = TLS1_2_VERSION};
 
     (void)state;
     assert_int_equal(try(&server, "localhost", by_ca(""), &caller), REDBUCKET_OK);
@@ -160,7 +83,7 @@ static void a_server_of_the_right_name_is_trusted(void **state)
     assert_int_equal(try(&older, "localhost", by_ca(""), &caller), REDBUCKET_OK);
 }
 
-static void assert_refused(struct server *server, const char *host, const char *query,
+static void assert_refused(struct test_tls_server *server, const char *host, const char *query,
                            const char *why)
 {
     struct test_caller caller;
@@ -172,10 +95,10 @@ static void assert_refused(struct server *server, const char *host, const char *
 
 static void whoever_cannot_be_verified_is_refused(void **state)
 {
-    struct server server = {.cert = "server"};
-    struct server elsewhere = {.cert = "elsewhere"};
-    struct server expired = {.cert = "expired"};
-    struct server stranger = {.cert = "intruder"};
+    struct test_tls_server server = {.cert = "server"};
+    struct test_tls_server elsewhere = {.cert = "elsewhere"};
+    struct test_tls_server expired = {.cert = "expired"};
+    struct test_tls_server stranger = {.cert = "intruder"};
     char query[512];
 
     (void)state;
@@ -185,7 +108,7 @@ static void whoever_cannot_be_verified_is_refused(void **state)
     assert_refused(&expired, "localhost", by_ca(""),
                    ": TLS: certificate refused: certificate has expired");
     assert_refused(&stranger, "localhost", by_ca(""), ": TLS: certificate refused: ");
-    (void)snprintf(query, sizeof query, "ca=%s/stranger_ca.pem", folder);
+    (void)snprintf(query, sizeof query, "ca=%s/stranger_ca.pem", test_tls_folder);
     assert_refused(&server, "localhost", query, ": TLS: certificate refused: ");
     /* The system's authorities don't know ours. */
     assert_refused(&server, "localhost", "timeout=1", ": TLS: certificate refused: ");
@@ -194,8 +117,8 @@ static void whoever_cannot_be_verified_is_refused(void **state)
 static void nobody_is_verified_when_asked_not_to(void **state)
 {
     struct test_caller caller;
-    struct server elsewhere = {.cert = "elsewhere"};
-    struct server expired = {.cert = "expired"};
+    struct test_tls_server elsewhere = {.cert = "elsewhere"};
+    struct test_tls_server expired = {.cert = "expired"};
 
     (void)state;
     assert_int_equal(try(&elsewhere, "localhost", "verify=none", &caller), REDBUCKET_OK);
@@ -204,7 +127,7 @@ static void nobody_is_verified_when_asked_not_to(void **state)
 
 static void an_old_version_is_refused(void **state)
 {
-    struct server old = {.cert = "server", .version = TLS1_1_VERSION};
+    struct test_tls_server old = {.cert = "server", .version = TLS1_1_VERSION};
     struct test_caller caller;
 
     (void)state;
@@ -220,7 +143,7 @@ static void a_certificate_of_ours_is_shown(void **state)
 
     (void)state;
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
-        struct server server = {.cert = "server", .version = version, .wants_ours = true};
+        struct test_tls_server server = {.cert = "server", .version = version, .wants_ours = true};
 
         assert_int_equal(try(&server, "localhost", with_certificate("client"), &caller),
                          REDBUCKET_OK);
@@ -255,7 +178,7 @@ static void files_that_are_of_no_use_are_refused(void **state)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        (void)snprintf(text + len, sizeof text - len, files[i].query, folder);
+        (void)snprintf(text + len, sizeof text - len, files[i].query, test_tls_folder);
 #pragma GCC diagnostic pop
         assert_int_equal(rbk_url_parse(text, &url, NULL), REDBUCKET_OK);
         assert_int_equal(rbk_redis_options_parse(&url, &options, NULL), REDBUCKET_OK);
@@ -315,12 +238,12 @@ static void what_is_no_tls_is_refused(void **state)
 
 static void plain_text_to_a_tls_port_is_no_answer(void **state)
 {
-    struct server server = {.cert = "server"};
+    struct test_tls_server server = {.cert = "server"};
     struct test_actor peer;
     struct test_caller caller;
 
     (void)state;
-    test_actor_start(&peer, serve, &server);
+    test_actor_start(&peer, test_tls_serve, &server);
     test_caller_start(&caller, &peer);
     enum redbucket_status status = test_caller_say(&caller, "PING", 1, LONG_S);
 
@@ -334,7 +257,7 @@ static void long_commands_and_replies_go_through(void **state)
 {
     const size_t len = (size_t)3 << 20;
     char *text = malloc(len + 32);
-    struct server server = {.cert = "server", .answer = text};
+    struct test_tls_server server = {.cert = "server", .answer = text};
     struct test_actor peer;
     struct test_caller caller;
 
@@ -344,7 +267,7 @@ static void long_commands_and_replies_go_through(void **state)
 
     memset(text + head, 'y', len);
     memcpy(text + (size_t)head + len, "\r\n", 3);
-    test_actor_start(&peer, serve, &server);
+    test_actor_start(&peer, test_tls_serve, &server);
     call_to(&caller, &peer, "localhost", by_ca(""));
     assert_int_equal(test_caller_open(&caller, LONG_S), REDBUCKET_OK);
     for (int i = 0; i < 3; i++) {
@@ -360,12 +283,13 @@ static void long_commands_and_replies_go_through(void **state)
 
 static void replies_may_come_a_byte_at_a_time(void **state)
 {
-    struct server server = {.cert = "server", .answer = "*2\r\n$5\r\nhello\r\n:12\r\n", .piece = 1};
+    struct test_tls_server server = {
+        .cert = "server", .answer = "*2\r\n$5\r\nhello\r\n:12\r\n", .piece = 1};
     struct test_actor peer;
     struct test_caller caller;
 
     (void)state;
-    test_actor_start(&peer, serve, &server);
+    test_actor_start(&peer, test_tls_serve, &server);
     call_to(&caller, &peer, "localhost", by_ca(""));
     assert_int_equal(test_caller_open(&caller, LONG_S), REDBUCKET_OK);
     assert_int_equal(test_caller_say(&caller, "PING", 1, LONG_S), REDBUCKET_OK);
@@ -379,13 +303,13 @@ static void replies_may_come_a_byte_at_a_time(void **state)
 static void tickets_are_nobodys_answer(void **state)
 {
     sem_t shaken;
-    struct server server = {.cert = "server", .answer = "+OK\r\n", .shaken = &shaken};
+    struct test_tls_server server = {.cert = "server", .answer = "+OK\r\n", .shaken = &shaken};
     struct test_actor peer;
     struct test_caller caller;
 
     (void)state;
     assert_int_equal(sem_init(&shaken, 0, 0), 0);
-    test_actor_start(&peer, serve, &server);
+    test_actor_start(&peer, test_tls_serve, &server);
     call_to(&caller, &peer, "localhost", by_ca(""));
     assert_int_equal(test_caller_open(&caller, LONG_S), REDBUCKET_OK);
     while (sem_wait(&shaken) != 0)
@@ -408,14 +332,14 @@ static void a_server_that_hangs_up_is_noticed_and_raises_no_signal(void **state)
 {
     struct sigaction action = {.sa_handler = count_pipe}, before;
     sem_t resets;
-    struct server server = {.cert = "server", .resets = &resets, .answer = "+OK\r\n"};
+    struct test_tls_server server = {.cert = "server", .resets = &resets, .answer = "+OK\r\n"};
     struct test_actor peer;
     struct test_caller caller;
 
     (void)state;
     assert_int_equal(sigaction(SIGPIPE, &action, &before), 0);
     assert_int_equal(sem_init(&resets, 0, 0), 0);
-    test_actor_start(&peer, serve, &server);
+    test_actor_start(&peer, test_tls_serve, &server);
     for (int i = 0; i < 10; i++) {
         call_to(&caller, &peer, "localhost", by_ca(""));
         assert_int_equal(test_caller_open(&caller, LONG_S), REDBUCKET_OK);
@@ -438,12 +362,12 @@ static void close_copy(void *connection)
 
 static void a_child_says_no_goodbye(void **state)
 {
-    struct server server = {.cert = "server", .answer = "+OK\r\n"};
+    struct test_tls_server server = {.cert = "server", .answer = "+OK\r\n"};
     struct test_actor peer;
     struct test_caller caller;
 
     (void)state;
-    test_actor_start(&peer, serve, &server);
+    test_actor_start(&peer, test_tls_serve, &server);
     call_to(&caller, &peer, "localhost", by_ca(""));
     assert_int_equal(test_caller_open(&caller, LONG_S), REDBUCKET_OK);
     assert_int_equal(test_caller_say(&caller, "PING", 1, LONG_S), REDBUCKET_OK);
@@ -451,78 +375,6 @@ static void a_child_says_no_goodbye(void **state)
     assert_int_equal(test_caller_say(&caller, "PING", 1, LONG_S), REDBUCKET_OK);
     test_caller_fini(&caller);
     test_actor_stop(&peer);
-}
-
-/* The server's certificate of yesterday, signed by the same authority. */
-static void make_expired(void)
-{
-    FILE *cert_file = fopen(path_of("server", "pem"), "re");
-    FILE *key_file = fopen(path_of("ca", "key"), "re");
-    FILE *out = fopen(path_of("expired", "pem"), "we");
-    FILE *key_out = fopen(path_of("expired", "key"), "we");
-
-    assert_true(cert_file != NULL && key_file != NULL && out != NULL && key_out != NULL);
-    X509 *cert = PEM_read_X509(cert_file, NULL, NULL, NULL);
-    EVP_PKEY *ca = PEM_read_PrivateKey(key_file, NULL, NULL, NULL);
-
-    assert_true(cert != NULL && ca != NULL);
-    assert_non_null(X509_gmtime_adj(X509_getm_notBefore(cert), -172800));
-    assert_non_null(X509_gmtime_adj(X509_getm_notAfter(cert), -86400));
-    assert_true(X509_sign(cert, ca, EVP_sha256()) > 0);
-    assert_int_equal(PEM_write_X509(out, cert), 1);
-    X509_free(cert);
-    EVP_PKEY_free(ca);
-    (void)fclose(cert_file);
-    (void)fclose(key_file);
-    (void)fclose(out);
-    key_file = fopen(path_of("server", "key"), "re");
-    ca = PEM_read_PrivateKey(key_file, NULL, NULL, NULL);
-    assert_int_equal(PEM_write_PrivateKey(key_out, ca, NULL, NULL, 0, NULL, NULL), 1);
-    EVP_PKEY_free(ca);
-    (void)fclose(key_file);
-    (void)fclose(key_out);
-}
-
-/* A key that wants a passphrase. */
-static void make_locked(void)
-{
-    FILE *in = fopen(path_of("client", "key"), "re");
-    FILE *out = fopen(path_of("locked", "key"), "we");
-    unsigned char phrase[] = "phrase";
-
-    assert_true(in != NULL && out != NULL);
-    EVP_PKEY *key = PEM_read_PrivateKey(in, NULL, NULL, NULL);
-
-    assert_int_equal(
-        PEM_write_PrivateKey(out, key, EVP_aes_128_cbc(), phrase, sizeof phrase - 1, NULL, NULL),
-        1);
-    EVP_PKEY_free(key);
-    (void)fclose(in);
-    (void)fclose(out);
-}
-
-static int make_certificates(void **state)
-{
-    char command[PATH_MAX + 128];
-
-    (void)state;
-    if (mkdtemp(folder) == NULL)
-        return -1;
-    (void)snprintf(command, sizeof command, "%s %s", TEST_CERTIFICATES, folder);
-    if (system(command) != 0)
-        return -1;
-    make_expired();
-    make_locked();
-    return 0;
-}
-
-static int remove_certificates(void **state)
-{
-    char command[128];
-
-    (void)state;
-    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
 }
 
 int main(void)
@@ -543,5 +395,5 @@ int main(void)
         cmocka_unit_test(a_child_says_no_goodbye),
     };
 
-    return cmocka_run_group_tests_name("tls", tests, make_certificates, remove_certificates);
+    return cmocka_run_group_tests_name("tls", tests, test_tls_make, test_tls_remove);
 }
