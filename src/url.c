@@ -113,8 +113,8 @@ enum redbucket_status rbk_url_parse(const char *text, struct rbk_url *url,
     if (query != NULL)
         *query++ = '\0';
     url->query_has_at = query != NULL && strchr(query, '@') != NULL;
-    enum redbucket_status status =
-        strncmp(url->body, "//", 2) == 0 ? REDBUCKET_OK : rbk_url_decode(colon + 1, error);
+    url->slashes = strncmp(url->body, "//", 2) == 0;
+    enum redbucket_status status = url->slashes ? REDBUCKET_OK : rbk_url_decode(colon + 1, error);
 
     return status == REDBUCKET_OK ? split_query(url, query, error) : status;
 }
@@ -129,6 +129,7 @@ void rbk_url_copy(const struct rbk_url *url, struct rbk_url *copy)
     memcpy(copy->text, url->text, sizeof copy->text);
     copy->scheme = moved(url->scheme, url, copy);
     copy->body = moved(url->body, url, copy);
+    copy->slashes = url->slashes;
     copy->query_has_at = url->query_has_at;
     copy->parameters_len = url->parameters_len;
     for (size_t i = 0; i < url->parameters_len; i++) {

@@ -31,6 +31,7 @@ struct rbk_url_parameter {
 struct rbk_url {
     const char *scheme;
     const char *body;
+    bool slashes;      /* the body begins with two, as written, and is not decoded yet */
     bool query_has_at; /* an @ behind the ?, so perhaps the rest of a password with a ? in it */
     struct rbk_url_parameter parameters[RBK_URL_PARAMETERS];
     size_t parameters_len;

@@ -37,7 +37,7 @@ enum redbucket_status rbk_url_split(struct rbk_url *url, struct rbk_url_authorit
     char *body = url->text + (url->body - url->text);
 
     *authority = (struct rbk_url_authority){0};
-    if (strncmp(body, "//", 2) != 0)
+    if (!url->slashes)
         return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
                         "store URL: expected // behind %s:", url->scheme);
 

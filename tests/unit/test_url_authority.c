@@ -106,6 +106,9 @@ static void what_has_no_authority_is_refused(void **state)
     (void)state;
     assert_not_split("x:h", "store URL: expected // behind x:");
     assert_not_split("x:/h", "store URL: expected // behind x:");
+    /* Nor do encoded slashes make one, when they are decoded. */
+    assert_not_split("x:%2f%2fh", "store URL: expected // behind x:");
+    assert_not_split("x:/%2fu:p@h", "store URL: expected // behind x:");
     for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++)
         assert_not_split(halves[i], "store URL: expected two hex digits after %");
     assert_not_split("x://u:%00@h", "store URL: %00 means nothing here");
