@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #define TIMEOUT 0.2
-#define MANY    4000
+#define MANY    40000
 
 /* Three keys: a-key and b-key of the shard that is held, and a b-key of another. */
 struct stage {
@@ -106,13 +106,13 @@ static long permits_of(struct stage *stage, const char *limit, const char *key)
     return found.exists ? lround(found.value) : 0;
 }
 
-/* At about the deadline: not before, and not much later, on a busy machine either. */
+/* At about the deadline: not before, and not much later, but for what a busy machine takes. */
 static void check_waited(double begun)
 {
     double waited = test_now() - begun;
 
     assert_true(waited >= TIMEOUT);
-    if (waited > TIMEOUT + 2.0 * TEST_PATIENCE)
+    if (waited > TIMEOUT + 10.0 * TEST_PATIENCE)
         fail_msg("waited for %f s", waited);
 }
 
@@ -157,7 +157,7 @@ static void test_other_shards_go_on(void **state)
 
     for (int i = 0; i < MANY; i++)
         assert_int_equal(ask(stage, "b", stage->free_b), REDBUCKET_OK);
-    assert_true(test_now() - begun < 2.0 * TEST_PATIENCE);
+    assert_true(test_now() - begun < 10.0 * TEST_PATIENCE);
     go_on(stage);
 }
 
