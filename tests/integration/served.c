@@ -86,9 +86,7 @@ static int set_up(void **state)
     served->server = server_of(served->kind);
     assert_true(test_server_do(served->server, "FLUSHALL", NULL));
     open_all(served, "");
-#ifdef RBK_TEST_CLOCK
     rbk_test_now = SERVED_NOW;
-#endif
     *state = served;
     return 0;
 }

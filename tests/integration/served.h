@@ -3,8 +3,8 @@
  * One body of tests for every way in which a server can decide: Redis, Valkey and a Redis that
  * knows no effects of scripts; by script and by transaction; both codecs.
  *
- * Each kind of server is started once a program, and emptied before each case. Where the program
- * links the test clock, the server's time is rbk_test_now, at first SERVED_NOW.
+ * Each kind of server is started once a program, and emptied before each case. Its time is
+ * rbk_test_now, at first SERVED_NOW: programs link the test clock.
  */
 #ifndef TEST_SERVED_H
 #define TEST_SERVED_H

@@ -181,6 +181,16 @@ static double lived_longest(double value, double rate, double expiry)
     return fmin(fmax(ceil(value / rate) + 1, ceil(expiry)), 1e10);
 }
 
+/* As long as expected, but for what has gone by since. */
+static void check_left(const struct served *served, const char *key, double since, double expected)
+{
+    long long left_ms = served_number(served, "PTTL", key);
+    long long gone_ms = (long long)ceil((test_now() - since) * 1000);
+
+    assert_true(left_ms <= (long long)expected * 1000);
+    assert_true(left_ms >= (long long)expected * 1000 - gone_ms - 1);
+}
+
 /* What the server was told, in digits alone; and what it made of that. */
 static void check_life(struct served *served, struct monitor *monitor, double since,
                        double expected)
@@ -194,12 +204,7 @@ static void check_life(struct served *served, struct monitor *monitor, double si
     (void)snprintf(digits, sizeof digits, "%lld", (long long)expected);
     if (!monitored_has(command, 2, digits))
         fail_msg("%s instead of %s", command->argv[2], digits);
-    long long left_ms = served_number(served, "PTTL", "redbucket:a:k");
-
-    long long gone_ms = (long long)ceil((test_now() - since) * 1000);
-
-    assert_true(left_ms <= (long long)expected * 1000);
-    assert_true(left_ms >= (long long)expected * 1000 - gone_ms - 1);
+    check_left(served, "redbucket:a:k", since, expected);
 }
 
 /* From one a day to a million a second. */
@@ -225,6 +230,35 @@ static void a_state_lives_until_its_bucket_is_empty_and_a_second(void **state)
                 monitor_stop(monitor);
             }
         }
+    }
+}
+
+/* In one call, where lives are shared by those that are as long. */
+static void each_of_a_batch_lives_its_own_life(void **state)
+{
+    static const double rates[] = {1, 1, 1, 0.01, 0.01, 1e-9, 1e6, 3};
+    static const double expiries[] = {0, 60, 60, 60, 1e6, 0, 0.2, 1e10};
+    enum { LEN = sizeof rates / sizeof rates[0] };
+    struct redbucket_request batch[LEN];
+    struct redbucket_key keys[LEN];
+    char names[LEN][2] = {{0}};
+    struct served *served = *state;
+    double since = test_now();
+
+    for (int i = 0; i < LEN; i++) {
+        names[i][0] = (char)('a' + i);
+        served_limit(served, names[i],
+                     (struct redbucket_limit){.rate = rates[i], .expiry = expiries[i]});
+        keys[i] = (struct redbucket_key){.limit = names[i], .key = "k"};
+        batch[i] = (struct redbucket_request){
+            .operation = REDBUCKET_CHARGE, .keys = &keys[i], .keys_len = 1, .cost = 1 + i};
+    }
+    assert_int_equal(redbucket_decide(served->limiter, batch, LEN), REDBUCKET_OK);
+    for (int i = 0; i < LEN; i++) {
+        char name[] = "redbucket:a:k";
+
+        name[10] = names[i][0];
+        check_left(served, name, since, lived_longest(1 + i, rates[i], expiries[i]));
     }
 }
 
@@ -394,6 +428,7 @@ int main(void)
         SERVED_BY(SERVED_STRUCT, a_struct_is_sixteen_bytes),
         SERVED_BY(SERVED_JSON, json_reads_back_exactly),
         SERVED(a_state_lives_until_its_bucket_is_empty_and_a_second),
+        SERVED(each_of_a_batch_lives_its_own_life),
         SERVED(what_is_given_back_lives_shorter),
         SERVED(a_key_that_lost_its_life_gets_one),
         SERVED(limits_can_change_and_buckets_stay),
