@@ -63,10 +63,12 @@ static enum redbucket_status by_method(struct rbk_use *use, struct rbk_request *
                                      : rbk_script_decide(use, requests, len);
 }
 
-/* Requests that name no limit need no server. */
+/* Requests that name no limit need no server, and have an answer whatever became of the others. */
 static void decide_here(struct rbk_request *requests, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
+        if (requests[i].len > 0)
+            continue;
         requests[i].status = REDBUCKET_OK;
         requests[i].ask.now = 0.0;
         rbk_decide(&requests[i].ask, NULL, 0, &requests[i].answer);
@@ -83,10 +85,8 @@ static size_t decide_some(struct redis *redis, struct rbk_request *requests, siz
 
     while (some < len && some < RBK_CALL_REQUESTS && claims + requests[some].len <= RBK_CALL_CLAIMS)
         claims += requests[some++].len;
-    if (claims == 0) {
-        decide_here(requests, some);
+    if (claims == 0)
         return some;
-    }
     enum redbucket_status status = rbk_pool_take(&redis->pool, deadline, &use.peer);
 
     if (status != REDBUCKET_OK) {
@@ -108,6 +108,7 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
     rbk_deadline_start(&deadline, left > 0.0 ? left : 0.0);
     for (size_t done = 0; done < len;)
         done += decide_some(redis, requests + done, len - done, &deadline);
+    decide_here(requests, len);
     batch->waited = redis->options.timeout - rbk_deadline_left(&deadline);
     tally(redis, requests, len);
 }

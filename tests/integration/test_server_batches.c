@@ -144,6 +144,34 @@ static void what_is_wrong_with_one_concerns_no_other(void **state)
     assert_true(batch[6].status == REDBUCKET_OK && !batch[6].response.accepted);
 }
 
+/* Nobody is asked about them, so that they are accepted whatever becomes of the others. */
+static void what_names_no_limit_needs_no_server(void **state)
+{
+    struct served *served = *state;
+    struct redbucket_request batch[] = {
+        {.keys = NULL, .keys_len = 0, .cost = 1},
+        {.keys = &key_k, .keys_len = 1, .cost = 1},
+        {.keys = NULL, .keys_len = 0, .cost = 1},
+    };
+
+    served_limit(served, "a", (struct redbucket_limit){.rate = 1});
+    for (int kept = 1; kept >= 0; kept--) {
+        if (!kept)
+            test_server_end(served->server);
+        enum redbucket_status status = redbucket_decide(served->limiter, batch, 3);
+
+        assert_int_equal(status, kept ? REDBUCKET_OK : REDBUCKET_ERROR_UNAVAILABLE);
+        assert_int_equal(batch[1].status, status);
+        for (int i = 0; i < 3; i += 2) {
+            assert_int_equal(batch[i].status, REDBUCKET_OK);
+            assert_true(batch[i].response.accepted && !batch[i].response.degraded);
+            assert_int_equal(batch[i].response.remaining, INT64_MAX);
+            assert_same(batch[i].response.time, 0.0);
+        }
+    }
+    assert_true(test_server_again(served->server));
+}
+
 /* ---- Round trips ---- */
 
 struct watched {
@@ -326,6 +354,7 @@ int main(void)
         SERVED(a_later_request_sees_what_an_earlier_one_did),
         SERVED(the_largest_call_is_decided),
         SERVED(what_is_wrong_with_one_concerns_no_other),
+        SERVED(what_names_no_limit_needs_no_server),
         SERVED_BY(SERVED_SCRIPT, a_decision_is_one_round_trip),
         SERVED_BY(SERVED_TRANSACTION, a_transaction_is_two_round_trips),
         SERVED_BY(SERVED_SCRIPT, a_forgotten_script_costs_one_round_trip_once),
