@@ -18,7 +18,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests"))
 
-import server as servers  # noqa: E402, the fixture of the tests
+import original  # noqa: E402, these two are the tests'
+import server as servers  # noqa: E402
 
 # What to divide, what is asked for, and which side of it is good.
 RATIOS = [
@@ -40,19 +41,6 @@ def values(command):
         print(f"bench: not measured: {error}", file=sys.stderr)
         return {}
     return {name: float(value) for name, value in map(str.split, output.splitlines())}
-
-
-def original_python(build):
-    """An interpreter that has the original package; made once."""
-    folder = os.path.join(build, "bench-original")
-    python = os.path.join(folder, "bin", "python")
-    if not os.path.exists(os.path.join(folder, "ready")):
-        subprocess.run([sys.executable, "-m", "venv", folder], check=False)
-        packages = ["redbucket==0.1.0", "redis<4"]
-        made = subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=False)
-        if made.returncode == 0:
-            open(os.path.join(folder, "ready"), "w", encoding="utf-8").close()
-    return python
 
 
 def original_script(python, server, count=200_000):
@@ -120,9 +108,13 @@ def main():
     build, embedded, server = sys.argv[1:4]
     version = ".".join(map(str, servers.version_of(servers.program("redis"))))
     print(f"machine: {machine()}\nRedis {version}, Python {platform.python_version()}\n")
-    python = original_python(build)
+    try:
+        python = original.interpreter(build)
+    except original.Missing as reason:
+        print(f"bench: no original: {reason}", file=sys.stderr)
+        python = "no-original"
     measured = values([embedded])
-    measured.update(values([python, os.path.join(HERE, "original.py")]))
+    measured.update(values([python, os.path.join(HERE, "original_memory.py")]))
     measured.update(measure_server(python, server))
     print("rates (best of several rounds)")
     show_rates(measured)

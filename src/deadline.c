@@ -7,6 +7,14 @@
 #include <limits.h>
 #include <math.h>
 
+double rbk_monotonic_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 void rbk_deadline_start(struct rbk_deadline *deadline, double seconds)
 {
     double whole = floor(seconds);

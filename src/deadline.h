@@ -14,6 +14,9 @@ struct rbk_deadline {
     struct timespec at;
 };
 
+/* What time it is by that clock, in seconds. */
+double rbk_monotonic_now(void);
+
 /* Sets the deadline to so many seconds (at least 0) from now. */
 void rbk_deadline_start(struct rbk_deadline *deadline, double seconds);
 

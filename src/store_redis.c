@@ -113,15 +113,22 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
     tally(redis, requests, len);
 }
 
+/* A connection for one use that isn't a decision, with all of the timeout before it. */
+static enum redbucket_status borrow(struct redis *redis, struct rbk_deadline *deadline,
+                                    struct rbk_use *use)
+{
+    *use = (struct rbk_use){.pool = &redis->pool, .deadline = deadline};
+    rbk_deadline_start(deadline, redis->options.timeout);
+    return rbk_pool_take(&redis->pool, deadline, &use->peer);
+}
+
 static enum redbucket_status read_state(struct redbucket_store *store, const struct rbk_key *key,
                                         struct rbk_state *state)
 {
     struct redis *redis = redis_of(store);
     struct rbk_deadline deadline;
-    struct rbk_use use = {.pool = &redis->pool, .deadline = &deadline};
-
-    rbk_deadline_start(&deadline, redis->options.timeout);
-    enum redbucket_status status = rbk_pool_take(&redis->pool, &deadline, &use.peer);
+    struct rbk_use use;
+    enum redbucket_status status = borrow(redis, &deadline, &use);
 
     if (status != REDBUCKET_OK)
         return status;
@@ -146,10 +153,8 @@ static enum redbucket_status check(struct redbucket_store *store, struct redbuck
 {
     struct redis *redis = redis_of(store);
     struct rbk_deadline deadline;
-    struct rbk_use use = {.pool = &redis->pool, .deadline = &deadline};
-
-    rbk_deadline_start(&deadline, redis->options.timeout);
-    enum redbucket_status status = rbk_pool_take(&redis->pool, &deadline, &use.peer);
+    struct rbk_use use;
+    enum redbucket_status status = borrow(redis, &deadline, &use);
 
     if (status != REDBUCKET_OK)
         return status;

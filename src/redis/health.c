@@ -11,14 +11,6 @@
 /* The shortest of so many round trips is the network's; the others met something else. */
 #define PINGS 5
 
-static double now_seconds(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static enum redbucket_status measure(struct rbk_use *use, double *round_trip)
 {
     static const struct rbk_argument ping = {"PING", 4};
@@ -26,14 +18,14 @@ static enum redbucket_status measure(struct rbk_use *use, double *round_trip)
     struct rbk_reply reply;
 
     for (int i = 0; i < PINGS; i++) {
-        double begin = now_seconds();
+        double begin = rbk_monotonic_now();
         enum redbucket_status status = rbk_method_call(use, &command, 1, &reply);
 
         if (status != REDBUCKET_OK)
             return status;
         if (reply.type == RBK_REPLY_ERROR)
             return rbk_method_refused(use, &reply);
-        double took = now_seconds() - begin;
+        double took = rbk_monotonic_now() - begin;
 
         if (i == 0 || took < *round_trip)
             *round_trip = took;

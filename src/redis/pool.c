@@ -13,14 +13,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-static double now_seconds(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* xorshift64*: good enough to spread retries. */
 static uint32_t random_locked(struct rbk_pool *pool)
 {
@@ -151,7 +143,7 @@ static enum redbucket_status wait_locked(struct rbk_pool *pool, const struct rbk
 /* Only who needs it reads the clock. */
 static bool admit_locked(struct rbk_pool *pool, unsigned *probe)
 {
-    return rbk_circuit_admit(&pool->circuit, pool->circuit.open ? now_seconds() : 0.0, probe);
+    return rbk_circuit_admit(&pool->circuit, pool->circuit.open ? rbk_monotonic_now() : 0.0, probe);
 }
 
 static enum redbucket_status
@@ -245,7 +237,7 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
     lock(pool);
     was_open = pool->circuit.open;
     if (down)
-        rbk_circuit_fail(&pool->circuit, peer->probe, now_seconds(), random_locked(pool));
+        rbk_circuit_fail(&pool->circuit, peer->probe, rbk_monotonic_now(), random_locked(pool));
     else if (usable)
         rbk_circuit_succeed(&pool->circuit);
     else

@@ -5,7 +5,7 @@
  * It is cut into shards. A key belongs to one of them, and the caller holds that shard's lock for
  * every call that touches it; the table itself knows no lock, no clock and no allocator. Within its
  * shard a key may lie in either of two pages, 138 places, chosen by a hash under a secret of the
- * table's own. Two choices keep pages even, so that a table can be filled to 95 % before any page
+ * table's own. Two choices keep pages even, so that a large table is nearly full before any page
  * overflows.
  *
  * Invariant: whatever the bytes hold, no call reads or writes outside them or fails to end.
