@@ -11,14 +11,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_host(const struct rbk_endpoint *host)
+{
+    if (host->name[0] == '\0' || host->where[0] == '\0' || host->port > 65535)
+        abort();
+    if (host->port == 0 && strlen(host->name) > RBK_UNIX_PATH_MAX)
+        abort();
+}
+
 static void check(const struct rbk_redis_options *options)
 {
-    if ((options->host == NULL) == (options->path == NULL) || options->where[0] == '\0')
+    if (options->hosts_len == 0 || options->hosts_len > RBK_HOSTS_MAX)
         abort();
-    if (options->host != NULL && (options->port == 0 || options->port > 65535))
+    if (options->kind == RBK_KIND_SERVER && options->hosts_len > 1)
         abort();
-    if (options->path != NULL && strlen(options->path) > RBK_UNIX_PATH_MAX)
+    if ((options->kind == RBK_KIND_SENTINEL) != (options->service != NULL))
         abort();
+    if (options->sentinel_user != NULL && options->sentinel_password == NULL)
+        abort();
+    for (size_t i = 0; i < options->hosts_len; i++)
+        check_host(&options->hosts[i]);
     if (options->user != NULL && options->password == NULL)
         abort();
     if (options->connections == 0 || !(options->timeout > 0))
@@ -46,9 +58,10 @@ static void hide(const char *text)
 
     if (status == REDBUCKET_OK)
         status = rbk_redis_options_parse(&url, &options, &error);
-    if (status == REDBUCKET_OK && strstr(options.where, "ZQXJ") != NULL &&
-        strstr(text, "ZQXJ") == NULL)
-        abort();
+    for (size_t i = 0; status == REDBUCKET_OK && i < options.hosts_len; i++) {
+        if (strstr(options.hosts[i].where, "ZQXJ") != NULL && strstr(text, "ZQXJ") == NULL)
+            abort();
+    }
     if (strstr(error.message, "ZQXJ") != NULL && strstr(text, "ZQXJ") == NULL)
         abort();
 }

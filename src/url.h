@@ -55,7 +55,7 @@ struct rbk_url_authority {
     const char *user;
     const char *password;
     char *hosts;
-    const char *path;
+    char *path;
 };
 
 /* Splits the body in place, so that it can be done once. ERROR_URL when it has no two slashes. */

@@ -58,13 +58,13 @@ enum redbucket_status rbk_transport_create(const struct rbk_redis_options *optio
     enum redbucket_status status = REDBUCKET_OK;
 
     if (made == NULL)
-        return rbk_fail_system(error, ENOMEM, options->where);
+        return rbk_fail_system(error, ENOMEM, options->hosts[0].where);
     made->options = options;
     if (options->tls)
         status = rbk_tls_create(options, &made->tls, error);
-    if (status == REDBUCKET_OK && options->host != NULL)
-        status =
-            rbk_resolver_create(getaddrinfo, options->host, options->port, &made->resolver, error);
+    if (status == REDBUCKET_OK && options->hosts[0].port != 0)
+        status = rbk_resolver_create(getaddrinfo, options->hosts[0].name, options->hosts[0].port,
+                                     &made->resolver, error);
     if (status != REDBUCKET_OK) {
         rbk_transport_destroy(made);
         return status;
@@ -90,15 +90,15 @@ static enum redbucket_status find(struct rbk_transport *transport,
     const char *reason = "the path is too long";
     enum redbucket_status status = REDBUCKET_OK;
 
-    if (options->host != NULL) {
+    if (options->hosts[0].port != 0) {
         status = rbk_resolve(transport->resolver, deadline, addresses, &reason);
     } else {
         addresses->len = 1;
-        if (!rbk_address_of_path(options->path, &addresses->at[0]))
+        if (!rbk_address_of_path(options->hosts[0].name, &addresses->at[0]))
             status = REDBUCKET_ERROR_URL;
     }
     if (status != REDBUCKET_OK)
-        rbk_error_set(error, status, -1, "%s: %s", options->where, reason);
+        rbk_error_set(error, status, -1, "%s: %s", options->hosts[0].where, reason);
     return status;
 }
 
@@ -113,9 +113,10 @@ static enum redbucket_status reach(struct rbk_transport *transport,
         return status;
     status = rbk_dial(&addresses, deadline, stream);
     if (status == REDBUCKET_OK && transport->tls != NULL)
-        status = rbk_tls_start(transport->tls, transport->options->host, stream, deadline);
+        status = rbk_tls_start(transport->tls, transport->options->hosts[0].name, stream, deadline);
     if (status != REDBUCKET_OK)
-        rbk_error_set(error, status, -1, "%s: %s", transport->options->where, stream->failure);
+        rbk_error_set(error, status, -1, "%s: %s", transport->options->hosts[0].where,
+                      stream->failure);
     return status;
 }
 
@@ -128,11 +129,11 @@ enum redbucket_status rbk_connection_open(struct rbk_transport *transport,
     enum redbucket_status status;
 
     if (made == NULL)
-        return rbk_fail_system(error, ENOMEM, transport->options->where);
+        return rbk_fail_system(error, ENOMEM, transport->options->hosts[0].where);
     made->stream.fd = -1;
     made->reader = rbk_reader_create();
     if (made->reader == NULL)
-        status = rbk_fail_system(error, ENOMEM, transport->options->where);
+        status = rbk_fail_system(error, ENOMEM, transport->options->hosts[0].where);
     else
         status = reach(transport, deadline, &made->stream, error);
     if (status != REDBUCKET_OK) {

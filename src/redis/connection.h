@@ -37,7 +37,8 @@ struct rbk_connection;
 /*
  * Resolves, connects, does TLS. No command is sent. ERROR_UNAVAILABLE when nobody answers there,
  * ERROR_TIMEOUT at the deadline, ERROR_TLS when the server can't be verified or doesn't speak TLS,
- * ERROR_MEMORY, ERROR_SYSTEM (no descriptor or thread left). Messages begin with `options->where`.
+ * ERROR_MEMORY, ERROR_SYSTEM (no descriptor or thread left). Messages begin
+ * with where that is.
  */
 enum redbucket_status rbk_connection_open(struct rbk_transport *transport,
                                           const struct rbk_deadline *deadline,

@@ -50,8 +50,8 @@ static enum redbucket_status refused(const struct rbk_redis_options *options,
     rbk_server_words(reply->text, words);
     if (password != NULL && password[0] != '\0' && strstr(reply->text, password) != NULL)
         (void)snprintf(words, sizeof words, "refused, in words that hold the password");
-    return rbk_fail(error, rbk_server_error(reply->text, &usable), -1, "%s: %s: %s", options->where,
-                    command, words);
+    return rbk_fail(error, rbk_server_error(reply->text, &usable), -1, "%s: %s: %s",
+                    options->hosts[0].where, command, words);
 }
 
 /* What a managed server refuses is left unknown. But one that can't answer now may be a replica, or
@@ -87,7 +87,8 @@ static enum redbucket_status judge(const struct rbk_redis_options *options, stru
 
     if (peer->server.replica)
         return rbk_fail(error, REDBUCKET_ERROR_READONLY, -1,
-                        "%s: the server is a replica, connect to its master", options->where);
+                        "%s: the server is a replica, connect to its master",
+                        options->hosts[0].where);
     peer->by_transaction =
         options->method == RBK_METHOD_TRANSACTION || (options->method == RBK_METHOD_AUTO && old);
     return REDBUCKET_OK;
@@ -114,7 +115,7 @@ static enum redbucket_status introduce(const struct rbk_redis_options *options,
         rbk_connection_call(peer->connection, shake.commands, shake.len, shake.replies, deadline);
 
     if (status != REDBUCKET_OK)
-        return rbk_fail(error, status, -1, "%s: %s", options->where,
+        return rbk_fail(error, status, -1, "%s: %s", options->hosts[0].where,
                         rbk_connection_failure(peer->connection));
     status = check(&shake, options, error);
     if (status != REDBUCKET_OK)

@@ -10,33 +10,40 @@
 
 #include "error.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#define PORT_DEFAULT        6379
+#define PORT_SERVER         6379
+#define PORT_SENTINEL       26379
 #define DB_MAX              2147483647u
 #define CONNECTIONS_DEFAULT 8
 #define CONNECTIONS_MAX     1024
 
-#define PARAMETERS     "timeout connections codec key_format method on_error local_share db"
-#define PARAMETERS_TLS " ca cert key verify"
+#define PARAMETERS          "timeout connections codec key_format method on_error local_share"
+#define PARAMETERS_SERVER   PARAMETERS " db"
+#define PARAMETERS_SENTINEL PARAMETERS " db sentinel_user sentinel_password"
+#define PARAMETERS_TLS      " ca cert key verify"
 
-static const struct kind {
-    const char *scheme;
+static const struct scheme {
+    const char *name;
     const char *parameters;
+    enum rbk_redis_kind kind;
     bool is_unix;
     bool tls;
-} kinds[] = {
-    {"redis", PARAMETERS, false, false},
-    {"rediss", PARAMETERS PARAMETERS_TLS, false, true},
-    {"unix", PARAMETERS, true, false},
+} schemes[] = {
+    {"redis", PARAMETERS_SERVER, RBK_KIND_SERVER, false, false},
+    {"rediss", PARAMETERS_SERVER PARAMETERS_TLS, RBK_KIND_SERVER, false, true},
+    {"unix", PARAMETERS_SERVER, RBK_KIND_SERVER, true, false},
+    {"redis+sentinel", PARAMETERS_SENTINEL, RBK_KIND_SENTINEL, false, false},
+    {"rediss+sentinel", PARAMETERS_SENTINEL PARAMETERS_TLS, RBK_KIND_SENTINEL, false, true},
+    {"redis+cluster", PARAMETERS, RBK_KIND_CLUSTER, false, false},
+    {"rediss+cluster", PARAMETERS PARAMETERS_TLS, RBK_KIND_CLUSTER, false, true},
 };
 
-static const struct kind *kind_of(const char *scheme)
+static const struct scheme *scheme_of(const char *name)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (strcmp(kinds[i].scheme, scheme) == 0)
-            return &kinds[i];
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        if (strcmp(schemes[i].name, name) == 0)
+            return &schemes[i];
     }
     return NULL;
 }
@@ -78,6 +85,8 @@ static enum redbucket_status read_choices(struct rbk_redis_options *options,
 
     if (!choose(&options->url, "method", methods, &method))
         return refuse("method", "auto, script or transaction", error);
+    if (options->kind == RBK_KIND_CLUSTER && method == RBK_METHOD_TRANSACTION)
+        return refuse("method", "auto or script, since a cluster decides by script alone", error);
     if (!choose(&options->url, "codec", codecs, &codec))
         return refuse("codec", "struct or json", error);
     options->method = (enum rbk_redis_method)method;
@@ -97,66 +106,93 @@ static enum redbucket_status read_key_format(struct rbk_redis_options *options,
     return REDBUCKET_OK;
 }
 
-/* The database is the path's, where the path isn't that of a socket, or the parameter's. */
-static enum redbucket_status read_db(struct rbk_redis_options *options, const char *path,
+/* The database is what stands behind the / of a path that isn't a socket's ("" for nothing), or the
+ * parameter. */
+static enum redbucket_status read_db(struct rbk_redis_options *options, const char *in_path,
                                      struct redbucket_error *error)
 {
     const char *text = rbk_url_get(&options->url, "db");
-    bool in_path = path[0] != '\0' && path[1] != '\0';
 
-    if (in_path && text != NULL)
+    if (in_path[0] != '\0' && text != NULL)
         return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: db given twice");
-    if (in_path)
-        text = path + 1;
+    if (in_path[0] != '\0')
+        text = in_path;
     if (text != NULL && !rbk_url_number(text, 0, DB_MAX, &options->db))
-        return refuse(in_path ? "database behind the /" : "db", "a number from 0", error);
+        return refuse(text == in_path ? "database behind the /" : "db", "a number from 0", error);
     return REDBUCKET_OK;
-}
-
-/* A message is a line, whatever a URL has decoded. */
-static void make_printable(char *text)
-{
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-    }
 }
 
 static enum redbucket_status read_unix(struct rbk_redis_options *options,
                                        const struct rbk_url_authority *authority,
                                        struct redbucket_error *error)
 {
-    size_t len = strlen(authority->path);
-
-    if (authority->hosts[0] != '\0' || len < 2)
+    if (authority->hosts[0] != '\0' || strlen(authority->path) < 2)
         return refuse("unix", "unix://[USER[:PASSWORD]@]/PATH", error);
-    if (len > RBK_UNIX_PATH_MAX)
+    if (!rbk_endpoint_set_path(&options->hosts[0], authority->path))
         return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
                         "store URL: unix: the path is longer than %d bytes", RBK_UNIX_PATH_MAX);
-    options->path = authority->path;
-    (void)snprintf(options->where, sizeof options->where, "%s", options->path);
-    make_printable(options->where);
+    options->hosts_len = 1;
     return read_db(options, "", error);
+}
+
+/* Reads HOST[:PORT],HOST[:PORT]..., in place. */
+static enum redbucket_status read_hosts(struct rbk_redis_options *options, char *list,
+                                        struct redbucket_error *error)
+{
+    while (list != NULL) {
+        struct rbk_url_host host = {.port = options->kind == RBK_KIND_SENTINEL ? PORT_SENTINEL
+                                                                               : PORT_SERVER};
+        char *next = strchr(list, ',');
+
+        if (next != NULL)
+            *next++ = '\0';
+        if (options->hosts_len == RBK_HOSTS_MAX)
+            return refuse(options->url.scheme, "at most 32 hosts", error);
+        enum redbucket_status status = rbk_url_host(list, &host, error);
+
+        if (status != REDBUCKET_OK)
+            return status;
+        (void)rbk_endpoint_set_host(&options->hosts[options->hosts_len++], host.name, host.port);
+        list = next;
+    }
+    return REDBUCKET_OK;
+}
+
+/* Splits "/SERVICE[/DB]" in place. */
+static enum redbucket_status read_service(struct rbk_redis_options *options, char *path,
+                                          struct redbucket_error *error)
+{
+    char *service = path + (path[0] == '/');
+    char *db = service + strcspn(service, "/");
+
+    if (service == db)
+        return refuse(options->url.scheme, "HOST[:PORT],HOST[:PORT].../SERVICE[/DB]", error);
+    if (*db != '\0')
+        *db++ = '\0';
+    options->service = service;
+    options->sentinel_user = rbk_url_get(&options->url, "sentinel_user");
+    options->sentinel_password = rbk_url_get(&options->url, "sentinel_password");
+    if (options->sentinel_user != NULL && options->sentinel_password == NULL)
+        return refuse("sentinel_user", "a sentinel_password beside it", error);
+    return read_db(options, db, error);
 }
 
 static enum redbucket_status read_host(struct rbk_redis_options *options,
                                        const struct rbk_url_authority *authority,
                                        struct redbucket_error *error)
 {
-    struct rbk_url_host host = {.port = PORT_DEFAULT};
-    enum redbucket_status status;
+    const char *behind = authority->path + (authority->path[0] == '/');
 
-    if (strchr(authority->hosts, ',') != NULL)
+    if (options->kind == RBK_KIND_SERVER && strchr(authority->hosts, ',') != NULL)
         return refuse(options->url.scheme, "one server, HOST[:PORT]", error);
-    status = rbk_url_host(authority->hosts, &host, error);
-    if (status != REDBUCKET_OK)
+    if (options->kind == RBK_KIND_CLUSTER && behind[0] != '\0')
+        return refuse("database behind the /", "none, since a cluster has but one", error);
+    enum redbucket_status status = read_hosts(options, authority->hosts, error);
+
+    if (status != REDBUCKET_OK || options->kind == RBK_KIND_CLUSTER)
         return status;
-    options->host = host.name;
-    options->port = host.port;
-    (void)snprintf(options->where, sizeof options->where, host.ipv6 ? "[%s]:%u" : "%s:%u",
-                   host.name, host.port);
-    make_printable(options->where);
-    return read_db(options, authority->path, error);
+    return options->kind == RBK_KIND_SENTINEL ? read_service(options, authority->path, error)
+                                              : read_db(options, behind, error);
 }
 
 static enum redbucket_status read_place(struct rbk_redis_options *options, bool is_unix,
@@ -206,25 +242,36 @@ static enum redbucket_status read_parameters(struct rbk_redis_options *options,
     return status == REDBUCKET_OK ? read_key_format(options, error) : status;
 }
 
+/* That a cluster has no databases deserves better than "unknown parameter". */
+static enum redbucket_status know_parameters(const struct rbk_url *url, const struct scheme *scheme,
+                                             struct redbucket_error *error)
+{
+    if (scheme->kind == RBK_KIND_CLUSTER && rbk_url_get(url, "db") != NULL)
+        return refuse("db", "no such parameter, since a cluster has but one database", error);
+    return rbk_url_known(url, scheme->parameters, error);
+}
+
 enum redbucket_status rbk_redis_options_parse(const struct rbk_url *url,
                                               struct rbk_redis_options *options,
                                               struct redbucket_error *error)
 {
-    const struct kind *kind = kind_of(url->scheme);
+    const struct scheme *scheme = scheme_of(url->scheme);
     enum redbucket_status status;
 
-    if (kind == NULL)
+    if (scheme == NULL)
         return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
-                        "store URL: expected redis://, rediss:// or unix://");
+                        "store URL: expected redis://, rediss:// or unix://, or redis+sentinel:// "
+                        "and the like");
     memset(options, 0, sizeof *options);
+    options->kind = scheme->kind;
     options->timeout = 1.0;
     options->connections = CONNECTIONS_DEFAULT;
-    options->tls = kind->tls;
+    options->tls = scheme->tls;
     options->tls_verify = true;
     rbk_url_copy(url, &options->url);
-    status = rbk_url_known(url, kind->parameters, error);
+    status = know_parameters(url, scheme, error);
     if (status == REDBUCKET_OK)
-        status = read_place(options, kind->is_unix, error);
+        status = read_place(options, scheme->is_unix, error);
     if (status == REDBUCKET_OK)
         status = read_tls(options, error);
     return status == REDBUCKET_OK ? read_parameters(options, error) : status;

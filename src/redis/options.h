@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a redis://, rediss:// or unix:// URL asks for.
+ * What the URL of a store on a server, or on several, asks for.
  *
- *   redis://[user[:password]@]host[:port][/db]      rediss:// with TLS
+ *   redis://[user[:password]@]host[:port][/db]
  *   unix://[user[:password]@]/path[?db=N]
+ *   redis+sentinel://[user[:password]@]host[:port],host[:port].../service[/db]
+ *   redis+cluster://[user[:password]@]host[:port],host[:port]...
  *
- * Immutable once read. Everything that may be a password stays out of every message.
+ * and the same with rediss, for TLS. Immutable once read. Everything that may be a password stays
+ * out of every message.
  */
 #ifndef RBK_REDIS_OPTIONS_H
 #define RBK_REDIS_OPTIONS_H
 
-#include "url.h"
+#include "redis/endpoint.h"
 #include "wire/codec.h"
 #include "wire/key_format.h"
 
@@ -20,20 +23,28 @@ enum rbk_redis_method {
     RBK_METHOD_TRANSACTION,
 };
 
-/* The longest path of a Unix socket, without its NUL. */
-#define RBK_UNIX_PATH_MAX 107
+/* What stands behind the hosts of a URL. */
+enum rbk_redis_kind {
+    RBK_KIND_SERVER,   /* one server, the only host */
+    RBK_KIND_SENTINEL, /* sentinels, who know where the service's master is */
+    RBK_KIND_CLUSTER,  /* some nodes of a cluster, who know the others */
+};
 
-/* Room for a host or a path with a port, for messages. */
-#define RBK_WHERE_SIZE 272
+/* Hosts in one URL. */
+#define RBK_HOSTS_MAX 32u
 
 /* Holds pointers into itself: not to be copied. */
 struct rbk_redis_options {
-    const char *host; /* a name or a numeric address, without brackets; NULL for a Unix socket */
-    const char *path; /* of the Unix socket, or NULL */
-    unsigned port;
-    unsigned db;
+    enum rbk_redis_kind kind;
+    struct rbk_endpoint hosts[RBK_HOSTS_MAX];
+    size_t hosts_len;     /* at least 1 */
+    unsigned db;          /* 0 in a cluster */
     const char *user;     /* or NULL; with a user there is a password, perhaps the empty one */
     const char *password; /* or NULL */
+
+    const char *service;           /* NULL but for sentinels */
+    const char *sentinel_user;     /* or NULL; with a user there is a password */
+    const char *sentinel_password; /* or NULL */
 
     bool tls;
     bool tls_verify;      /* false only for verify=none */
@@ -47,8 +58,7 @@ struct rbk_redis_options {
     enum rbk_codec codec;
     struct rbk_key_format key_format;
 
-    char where[RBK_WHERE_SIZE]; /* "host:port", "[v6]:port" or the path, for messages */
-    struct rbk_url url;         /* holds the strings */
+    struct rbk_url url; /* holds the strings */
 };
 
 /*
