@@ -76,9 +76,14 @@ enum redbucket_status rbk_connection_call(struct rbk_connection *connection,
 /* Why the last call failed, in a few words for people. */
 const char *rbk_connection_failure(const struct rbk_connection *connection);
 
-/* Bytes that a reply to one command may have, and its elements and depth. */
-#define RBK_REPLY_BYTES_MAX    (4u << 20)
-#define RBK_REPLY_ELEMENTS_MAX 4096u
+/*
+ * Bytes that a reply to one command may have, and its elements and depth. The longest that anybody
+ * asks for is CLUSTER SLOTS of a cluster whose 16384 slots have each a range of its own: with a
+ * master and a replica, whose names stand in metadata, that is 17 elements and about 300 bytes
+ * each. Whoever announces more makes us take 13 MB for elements before he is refused, and no more.
+ */
+#define RBK_REPLY_BYTES_MAX    (8u << 20)
+#define RBK_REPLY_ELEMENTS_MAX (20u * 16384u)
 #define RBK_REPLY_DEPTH_MAX    7u
 
 #endif
