@@ -10,6 +10,7 @@
 #include "redis/method.h"
 #include "redis/options.h"
 #include "redis/pool.h"
+#include "redis/tls.h"
 #include "url.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@
 struct redis {
     struct redbucket_store store;
     struct rbk_redis_options options;
+    struct rbk_tls *tls; /* or NULL */
     struct rbk_pool pool;
 
     /* Counts of this process's; relaxed, since they order nothing. */
@@ -185,6 +187,7 @@ static void close_redis(struct redbucket_store *store)
     struct redis *redis = redis_of(store);
 
     rbk_pool_fini(&redis->pool);
+    rbk_tls_destroy(redis->tls);
     free(redis);
 }
 
@@ -200,6 +203,16 @@ static const struct rbk_store_ops redis_ops = {
     .own_clock_only = true,
 };
 
+static enum redbucket_status init_pool(struct redis *redis, struct redbucket_error *error)
+{
+    const struct rbk_pool_config config = {.options = &redis->options,
+                                           .endpoint = &redis->options.hosts[0],
+                                           .tls = redis->tls,
+                                           .store = &redis->store};
+
+    return rbk_pool_init(&redis->pool, &config, error);
+}
+
 /* Nothing is connected yet: a server that is down now must not keep a service from starting. */
 enum redbucket_status rbk_redis_open(const struct rbk_url *url, struct redbucket_store **store,
                                      struct redbucket_error *error)
@@ -212,7 +225,9 @@ enum redbucket_status rbk_redis_open(const struct rbk_url *url, struct redbucket
     enum redbucket_status status = rbk_redis_options_parse(url, &redis->options, error);
 
     if (status == REDBUCKET_OK)
-        status = rbk_pool_init(&redis->pool, &redis->options, &redis->store, error);
+        status = rbk_tls_create(&redis->options, &redis->tls, error);
+    if (status == REDBUCKET_OK)
+        status = init_pool(redis, error);
     if (status != REDBUCKET_OK) {
         close_redis(&redis->store);
         return status;

@@ -27,7 +27,7 @@
 #define CHUNK ((size_t)16 << 10)
 
 struct rbk_transport {
-    const struct rbk_redis_options *options;
+    struct rbk_endpoint endpoint;
     struct rbk_tls *tls;           /* or NULL */
     struct rbk_resolver *resolver; /* or NULL, for a Unix socket */
 };
@@ -50,7 +50,7 @@ struct call {
     bool empty; /* there was nothing to read last */
 };
 
-enum redbucket_status rbk_transport_create(const struct rbk_redis_options *options,
+enum redbucket_status rbk_transport_create(const struct rbk_endpoint *endpoint, struct rbk_tls *tls,
                                            struct rbk_transport **transport,
                                            struct redbucket_error *error)
 {
@@ -58,12 +58,11 @@ enum redbucket_status rbk_transport_create(const struct rbk_redis_options *optio
     enum redbucket_status status = REDBUCKET_OK;
 
     if (made == NULL)
-        return rbk_fail_system(error, ENOMEM, options->hosts[0].where);
-    made->options = options;
-    if (options->tls)
-        status = rbk_tls_create(options, &made->tls, error);
-    if (status == REDBUCKET_OK && options->hosts[0].port != 0)
-        status = rbk_resolver_create(getaddrinfo, options->hosts[0].name, options->hosts[0].port,
+        return rbk_fail_system(error, ENOMEM, endpoint->where);
+    made->endpoint = *endpoint;
+    made->tls = tls;
+    if (endpoint->port != 0)
+        status = rbk_resolver_create(getaddrinfo, made->endpoint.name, endpoint->port,
                                      &made->resolver, error);
     if (status != REDBUCKET_OK) {
         rbk_transport_destroy(made);
@@ -78,27 +77,30 @@ void rbk_transport_destroy(struct rbk_transport *transport)
     if (transport == NULL)
         return;
     rbk_resolver_destroy(transport->resolver);
-    rbk_tls_destroy(transport->tls);
     free(transport);
+}
+
+const struct rbk_endpoint *rbk_transport_endpoint(const struct rbk_transport *transport)
+{
+    return &transport->endpoint;
 }
 
 static enum redbucket_status find(struct rbk_transport *transport,
                                   const struct rbk_deadline *deadline,
                                   struct rbk_addresses *addresses, struct redbucket_error *error)
 {
-    const struct rbk_redis_options *options = transport->options;
     const char *reason = "the path is too long";
     enum redbucket_status status = REDBUCKET_OK;
 
-    if (options->hosts[0].port != 0) {
+    if (transport->endpoint.port != 0) {
         status = rbk_resolve(transport->resolver, deadline, addresses, &reason);
     } else {
         addresses->len = 1;
-        if (!rbk_address_of_path(options->hosts[0].name, &addresses->at[0]))
+        if (!rbk_address_of_path(transport->endpoint.name, &addresses->at[0]))
             status = REDBUCKET_ERROR_URL;
     }
     if (status != REDBUCKET_OK)
-        rbk_error_set(error, status, -1, "%s: %s", options->hosts[0].where, reason);
+        rbk_error_set(error, status, -1, "%s: %s", transport->endpoint.where, reason);
     return status;
 }
 
@@ -113,10 +115,9 @@ static enum redbucket_status reach(struct rbk_transport *transport,
         return status;
     status = rbk_dial(&addresses, deadline, stream);
     if (status == REDBUCKET_OK && transport->tls != NULL)
-        status = rbk_tls_start(transport->tls, transport->options->hosts[0].name, stream, deadline);
+        status = rbk_tls_start(transport->tls, transport->endpoint.name, stream, deadline);
     if (status != REDBUCKET_OK)
-        rbk_error_set(error, status, -1, "%s: %s", transport->options->hosts[0].where,
-                      stream->failure);
+        rbk_error_set(error, status, -1, "%s: %s", transport->endpoint.where, stream->failure);
     return status;
 }
 
@@ -129,11 +130,11 @@ enum redbucket_status rbk_connection_open(struct rbk_transport *transport,
     enum redbucket_status status;
 
     if (made == NULL)
-        return rbk_fail_system(error, ENOMEM, transport->options->hosts[0].where);
+        return rbk_fail_system(error, ENOMEM, transport->endpoint.where);
     made->stream.fd = -1;
     made->reader = rbk_reader_create();
     if (made->reader == NULL)
-        status = rbk_fail_system(error, ENOMEM, transport->options->hosts[0].where);
+        status = rbk_fail_system(error, ENOMEM, transport->endpoint.where);
     else
         status = reach(transport, deadline, &made->stream, error);
     if (status != REDBUCKET_OK) {

@@ -13,24 +13,28 @@
 #define RBK_REDIS_CONNECTION_H
 
 #include "deadline.h"
-#include "redis/options.h"
+#include "redis/endpoint.h"
 #include "wire/reply.h"
 
 /*
- * What the connections of one store share: the options, which are borrowed; the certificates, read
- * once; and a look-up of the host's name that may be under way. Used from any thread, and after a
- * fork in the child as well. Outlives its connections.
+ * What the connections to one place share: where that is, and a look-up of the host's name that may
+ * be under way. Used from any thread, and after a fork in the child as well. Its connections may
+ * outlive it.
  */
 struct rbk_transport;
 
-/* ERROR_TLS when the files with the certificates are of no use, ERROR_MEMORY, ERROR_SYSTEM,
- * ERROR_UNSUPPORTED. Sends nothing and looks nothing up. */
-enum redbucket_status rbk_transport_create(const struct rbk_redis_options *options,
+struct rbk_tls;
+
+/* Copies the endpoint. `tls` is borrowed, for as long as there are connections; NULL: none.
+ * ERROR_MEMORY, ERROR_SYSTEM, ERROR_UNSUPPORTED. Sends nothing and looks nothing up. */
+enum redbucket_status rbk_transport_create(const struct rbk_endpoint *endpoint, struct rbk_tls *tls,
                                            struct rbk_transport **transport,
                                            struct redbucket_error *error);
 
 /* Waits for nothing: a look-up that is late frees what it needs itself. NULL does nothing. */
 void rbk_transport_destroy(struct rbk_transport *transport);
+
+const struct rbk_endpoint *rbk_transport_endpoint(const struct rbk_transport *transport);
 
 struct rbk_connection;
 
@@ -38,7 +42,7 @@ struct rbk_connection;
  * Resolves, connects, does TLS. No command is sent. ERROR_UNAVAILABLE when nobody answers there,
  * ERROR_TIMEOUT at the deadline, ERROR_TLS when the server can't be verified or doesn't speak TLS,
  * ERROR_MEMORY, ERROR_SYSTEM (no descriptor or thread left). Messages begin
- * with where that is.
+ * with the endpoint's `where`.
  */
 enum redbucket_status rbk_connection_open(struct rbk_transport *transport,
                                           const struct rbk_deadline *deadline,

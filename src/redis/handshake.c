@@ -17,6 +17,7 @@ struct handshake {
     size_t len;
     size_t must; /* so many of them, the first, have to succeed */
     char db[16];
+    const char *where;
 };
 
 static struct rbk_argument text(const char *string)
@@ -39,10 +40,12 @@ static size_t add(struct handshake *shake, const char *first, const char *second
 
 /* The server's words, unless it repeats the password: there are servers, and proxies more so, that
  * quote what they don't understand. */
-static enum redbucket_status refused(const struct rbk_redis_options *options,
-                                     const struct rbk_reply *reply, const char *command,
+static enum redbucket_status refused(const struct handshake *shake,
+                                     const struct rbk_redis_options *options, size_t at,
                                      struct redbucket_error *error)
 {
+    const struct rbk_reply *reply = &shake->replies[at];
+    const char *command = shake->arguments[at][0].bytes;
     const char *password = options->password;
     char words[RBK_SERVER_WORDS_SIZE];
     bool usable;
@@ -50,8 +53,8 @@ static enum redbucket_status refused(const struct rbk_redis_options *options,
     rbk_server_words(reply->text, words);
     if (password != NULL && password[0] != '\0' && strstr(reply->text, password) != NULL)
         (void)snprintf(words, sizeof words, "refused, in words that hold the password");
-    return rbk_fail(error, rbk_server_error(reply->text, &usable), -1, "%s: %s: %s",
-                    options->hosts[0].where, command, words);
+    return rbk_fail(error, rbk_server_error(reply->text, &usable), -1, "%s: %s: %s", shake->where,
+                    command, words);
 }
 
 /* What a managed server refuses is left unknown. But one that can't answer now may be a replica, or
@@ -73,71 +76,82 @@ static enum redbucket_status check(const struct handshake *shake,
         const struct rbk_reply *reply = &shake->replies[i];
 
         if (i < shake->must ? reply->type == RBK_REPLY_ERROR : not_ready(reply))
-            return refused(options, reply, shake->arguments[i][0].bytes, error);
+            return refused(shake, options, i, error);
     }
     return REDBUCKET_OK;
 }
 
-static enum redbucket_status judge(const struct rbk_redis_options *options, struct rbk_peer *peer,
+static enum redbucket_status judge(const struct handshake *shake,
+                                   const struct rbk_redis_options *options, struct rbk_peer *peer,
                                    struct redbucket_error *error)
 {
     const unsigned *version = peer->server.version;
     bool old = version[0] > 0 && (version[0] < 3 || (version[0] == 3 && version[1] < 2)) &&
                peer->server.valkey[0] == 0;
+    bool in_cluster = options->kind == RBK_KIND_CLUSTER;
 
-    if (peer->server.replica)
+    if (peer->server.replica && !in_cluster)
         return rbk_fail(error, REDBUCKET_ERROR_READONLY, -1,
-                        "%s: the server is a replica, connect to its master",
-                        options->hosts[0].where);
+                        "%s: the server is a replica, connect to its master", shake->where);
+    if (old && in_cluster)
+        return rbk_fail(error, REDBUCKET_ERROR_UNSUPPORTED, -1,
+                        "%s: a cluster decides by script, from version 3.2 on", shake->where);
     peer->by_transaction =
         options->method == RBK_METHOD_TRANSACTION || (options->method == RBK_METHOD_AUTO && old);
     return REDBUCKET_OK;
 }
 
-static enum redbucket_status introduce(const struct rbk_redis_options *options,
+/* Who asks, and in which database. */
+static void add_greeting(struct handshake *shake, const struct rbk_redis_options *options)
+{
+    if (options->user != NULL)
+        (void)add(shake, "AUTH", options->user, options->password);
+    else if (options->password != NULL)
+        (void)add(shake, "AUTH", options->password, NULL);
+    if (options->db != 0) {
+        (void)snprintf(shake->db, sizeof shake->db, "%u", options->db);
+        (void)add(shake, "SELECT", shake->db, NULL);
+    }
+    shake->must = shake->len;
+}
+
+static enum redbucket_status introduce(struct handshake *shake,
+                                       const struct rbk_redis_options *options,
                                        const struct rbk_deadline *deadline, struct rbk_peer *peer,
                                        struct redbucket_error *error)
 {
-    struct handshake shake = {.len = 0};
-
-    if (options->user != NULL)
-        (void)add(&shake, "AUTH", options->user, options->password);
-    else if (options->password != NULL)
-        (void)add(&shake, "AUTH", options->password, NULL);
-    if (options->db != 0) {
-        (void)snprintf(shake.db, sizeof shake.db, "%u", options->db);
-        (void)add(&shake, "SELECT", shake.db, NULL);
-    }
-    shake.must = shake.len;
-    size_t info = add(&shake, "INFO", NULL, NULL);
-    size_t role = add(&shake, "ROLE", NULL, NULL);
-    enum redbucket_status status =
-        rbk_connection_call(peer->connection, shake.commands, shake.len, shake.replies, deadline);
+    add_greeting(shake, options);
+    size_t info = add(shake, "INFO", NULL, NULL);
+    size_t role = add(shake, "ROLE", NULL, NULL);
+    enum redbucket_status status = rbk_connection_call(peer->connection, shake->commands,
+                                                       shake->len, shake->replies, deadline);
 
     if (status != REDBUCKET_OK)
-        return rbk_fail(error, status, -1, "%s: %s", options->hosts[0].where,
+        return rbk_fail(error, status, -1, "%s: %s", shake->where,
                         rbk_connection_failure(peer->connection));
-    status = check(&shake, options, error);
+    status = check(shake, options, error);
     if (status != REDBUCKET_OK)
         return status;
     memset(&peer->server, 0, sizeof peer->server);
-    rbk_server_read_info(&peer->server, &shake.replies[info]);
-    rbk_server_read_role(&peer->server, &shake.replies[role]);
-    return judge(options, peer, error);
+    rbk_server_read_info(&peer->server, &shake->replies[info]);
+    rbk_server_read_role(&peer->server, &shake->replies[role]);
+    return judge(shake, options, peer, error);
 }
 
-enum redbucket_status rbk_handshake(const struct rbk_pool *pool,
+enum redbucket_status rbk_handshake(const struct rbk_redis_options *options,
+                                    struct rbk_transport *transport,
                                     const struct rbk_deadline *deadline, struct rbk_peer *peer,
                                     struct redbucket_error *error)
 {
+    struct handshake shake = {.where = rbk_transport_endpoint(transport)->where};
     enum redbucket_status status =
-        rbk_connection_open(pool->transport, deadline, &peer->connection, error);
+        rbk_connection_open(transport, deadline, &peer->connection, error);
 
     if (status != REDBUCKET_OK) {
         peer->connection = NULL;
         return status;
     }
-    status = introduce(pool->options, deadline, peer, error);
+    status = introduce(&shake, options, deadline, peer, error);
     if (status != REDBUCKET_OK) {
         rbk_connection_close(peer->connection);
         peer->connection = NULL;

@@ -7,10 +7,14 @@
 
 #include "redis/pool.h"
 
-/* Connects the peer and asks the server, in one round trip, what it is. What may be refused (INFO,
+/*
+ * Connects the peer and asks the server, in one round trip, what it is. What may be refused (INFO,
  * ROLE) is taken as unknown. ERROR_READONLY for a replica: its rejections would write nothing and
- * never show it. On failure the peer is not connected. */
-enum redbucket_status rbk_handshake(const struct rbk_pool *pool,
+ * never show it. But in a cluster a replica says by itself who is to be asked instead. On failure
+ * the peer is not connected.
+ */
+enum redbucket_status rbk_handshake(const struct rbk_redis_options *options,
+                                    struct rbk_transport *transport,
                                     const struct rbk_deadline *deadline, struct rbk_peer *peer,
                                     struct redbucket_error *error);
 

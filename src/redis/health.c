@@ -110,7 +110,7 @@ enum redbucket_status rbk_health_ask(struct rbk_use *use, struct redbucket_healt
     describe(use->peer, health);
     warn_of_eviction(server, health);
     warn_of_restart(server, fsync, save, health);
-    if (server->cluster)
+    if (server->cluster && use->pool->options->kind != RBK_KIND_CLUSTER)
         warn(health, "cluster-enabled is ", "yes", "this URL reaches the slots of one node alone");
     return REDBUCKET_OK;
 }

@@ -59,17 +59,18 @@ static void unlock(struct rbk_pool *pool)
     (void)pthread_mutex_unlock(&pool->live->mutex);
 }
 
-enum redbucket_status rbk_pool_init(struct rbk_pool *pool, const struct rbk_redis_options *options,
-                                    struct redbucket_store *store, struct redbucket_error *error)
+enum redbucket_status rbk_pool_init(struct rbk_pool *pool, const struct rbk_pool_config *config,
+                                    struct redbucket_error *error)
 {
+    const struct rbk_redis_options *options = config->options;
     enum redbucket_status status =
         rbk_fork_page_map(sizeof *pool->live, (void **)&pool->live, error);
 
     if (status != REDBUCKET_OK)
         return status;
     pool->options = options;
-    pool->store = store;
-    status = rbk_transport_create(options, &pool->transport, error);
+    pool->store = config->store;
+    status = rbk_transport_create(config->endpoint, config->tls, &pool->transport, error);
     if (status != REDBUCKET_OK)
         return status;
     pool->peers = calloc(options->connections, sizeof pool->peers[0]);
@@ -197,7 +198,7 @@ enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_dead
     if (peer->connection != NULL && !rbk_connection_good(peer->connection))
         hang_up(peer);
     if (peer->connection == NULL) {
-        status = rbk_handshake(pool, deadline, peer, &error);
+        status = rbk_handshake(pool->options, pool->transport, deadline, peer, &error);
         if (status != REDBUCKET_OK) {
             rbk_pool_note(pool, status, error.message);
             rbk_pool_give(pool, peer, status, false);
@@ -250,6 +251,8 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
     peer->lent = false;
     (void)pthread_cond_signal(&pool->live->returned);
     unlock(pool);
+    if (pool->store == NULL)
+        return;
     if (is_open && !was_open)
         rbk_store_tell(pool->store, REDBUCKET_EVENT_DOWN, reason);
     if (was_open && !is_open)

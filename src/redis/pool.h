@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connections of a store: at most so many, each lent to one thread at a time.
+ * The connections of a store to one place: at most so many, each lent to one thread at a time.
  *
  * A caller gets an idle connection that is still good, or a new one, or waits for one until its
  * deadline. A child process after fork begins with none: it closes its copies of its parent's
@@ -11,6 +11,7 @@
 
 #include "redis/circuit.h"
 #include "redis/connection.h"
+#include "redis/options.h"
 #include "redis/server.h"
 #include "store.h"
 #include "wire/call.h"
@@ -40,7 +41,7 @@ struct rbk_pool_live {
 struct rbk_pool {
     const struct rbk_redis_options *options;
     struct rbk_transport *transport;
-    struct redbucket_store *store; /* whom to tell of events */
+    struct redbucket_store *store; /* whom to tell of events, or NULL */
     struct rbk_pool_live *live;
     struct rbk_peer *peers; /* options->connections of them; guarded by live->mutex, as all below */
     struct rbk_circuit circuit;
@@ -48,8 +49,21 @@ struct rbk_pool {
     struct redbucket_error last; /* why the server could not be used last */
 };
 
-enum redbucket_status rbk_pool_init(struct rbk_pool *pool, const struct rbk_redis_options *options,
-                                    struct redbucket_store *store, struct redbucket_error *error);
+/*
+ * What a pool is made of. All is borrowed and outlives the pool, but for the endpoint, which is
+ * copied. Pools of one store share options and certificates.
+ */
+struct rbk_pool_config {
+    const struct rbk_redis_options *options;
+    const struct rbk_endpoint *endpoint; /* whom to connect to */
+    struct rbk_tls *tls;                 /* or NULL */
+    struct redbucket_store *store;       /* whom to tell of events, or NULL */
+};
+
+/* ERROR_MEMORY, ERROR_SYSTEM, ERROR_UNSUPPORTED; then, too, it is ended by rbk_pool_fini. Connects
+ * to nobody yet. */
+enum redbucket_status rbk_pool_init(struct rbk_pool *pool, const struct rbk_pool_config *config,
+                                    struct redbucket_error *error);
 void rbk_pool_fini(struct rbk_pool *pool);
 
 /* Lends a connected peer. ERROR_UNAVAILABLE at once while the circuit is open. */

@@ -143,9 +143,13 @@ static bool set_up(SSL_CTX *context, bool verify)
 enum redbucket_status rbk_tls_create(const struct rbk_redis_options *options, struct rbk_tls **tls,
                                      struct redbucket_error *error)
 {
-    struct rbk_tls *made = calloc(1, sizeof *made);
     enum redbucket_status status = REDBUCKET_ERROR_MEMORY;
+    struct rbk_tls *made;
 
+    *tls = NULL;
+    if (!options->tls)
+        return REDBUCKET_OK;
+    made = calloc(1, sizeof *made);
     (void)OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
     ERR_clear_error();
     if (made != NULL) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * TLS around a socket, by OpenSSL: version 1.2 or later, the server verified by the name or address
- * in the URL.
+ * that was connected to.
  *
  * OpenSSL gets at the socket through functions of ours, so that writing raises no SIGPIPE and it is
  * known whether anything was sent. Its queue of errors, which is the thread's, is left empty.
@@ -12,10 +12,12 @@
 #include "redis/options.h"
 #include "redis/stream.h"
 
-/* What the connections of one store share: the certificates. Used from any thread. */
+/* What the connections of one store share, to however many servers: the certificates. Used from any
+ * thread. */
 struct rbk_tls;
 
-/* Reads the files. ERROR_TLS when one is of no use, ERROR_MEMORY. */
+/* Reads the files; *tls is NULL when the options ask for no TLS. ERROR_TLS when a file is of no
+ * use, ERROR_MEMORY. */
 enum redbucket_status rbk_tls_create(const struct rbk_redis_options *options, struct rbk_tls **tls,
                                      struct redbucket_error *error);
 

@@ -14,7 +14,9 @@ void test_caller_init(struct test_caller *caller, const char *text)
     memset(caller, 0, sizeof *caller);
     assert_int_equal(rbk_url_parse(text, &url, &error), REDBUCKET_OK);
     if (rbk_redis_options_parse(&url, &caller->options, &error) != REDBUCKET_OK ||
-        rbk_transport_create(&caller->options, &caller->transport, &error) != REDBUCKET_OK)
+        rbk_tls_create(&caller->options, &caller->tls, &error) != REDBUCKET_OK ||
+        rbk_transport_create(&caller->options.hosts[0], caller->tls, &caller->transport, &error) !=
+            REDBUCKET_OK)
         fail_msg("%s: %s", text, error.message);
 }
 
@@ -63,6 +65,7 @@ void test_caller_fini(struct test_caller *caller)
 {
     rbk_connection_close(caller->connection);
     rbk_transport_destroy(caller->transport);
+    rbk_tls_destroy(caller->tls);
 }
 
 void test_took(double begin, double seconds)

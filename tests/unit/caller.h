@@ -7,9 +7,12 @@
 
 #include "actor.h"
 #include "redis/connection.h"
+#include "redis/options.h"
+#include "redis/tls.h"
 
 struct test_caller {
     struct rbk_redis_options options;
+    struct rbk_tls *tls;
     struct rbk_transport *transport;
     struct rbk_connection *connection;
     struct redbucket_error error; /* of the last attempt to open */

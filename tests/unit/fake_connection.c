@@ -13,7 +13,7 @@
 #include <time.h>
 
 struct rbk_transport {
-    char unused;
+    struct rbk_endpoint endpoint;
 };
 
 struct rbk_connection {
@@ -52,19 +52,25 @@ void fake_server_say(const char *command, enum rbk_reply_type type, const char *
     fail_msg("too many answers");
 }
 
-enum redbucket_status rbk_transport_create(const struct rbk_redis_options *options,
+enum redbucket_status rbk_transport_create(const struct rbk_endpoint *endpoint, struct rbk_tls *tls,
                                            struct rbk_transport **transport,
                                            struct redbucket_error *error)
 {
-    (void)options;
+    (void)tls;
     (void)error;
     *transport = malloc(sizeof **transport);
+    (*transport)->endpoint = *endpoint;
     return REDBUCKET_OK;
 }
 
 void rbk_transport_destroy(struct rbk_transport *transport)
 {
     free(transport);
+}
+
+const struct rbk_endpoint *rbk_transport_endpoint(const struct rbk_transport *transport)
+{
+    return &transport->endpoint;
 }
 
 enum redbucket_status rbk_connection_open(struct rbk_transport *transport,

@@ -86,7 +86,7 @@ static void answer(int fd, void *data)
 static enum redbucket_status use(struct test_caller *caller)
 {
     enum redbucket_status status =
-        rbk_transport_create(&caller->options, &caller->transport, &caller->error);
+        rbk_transport_create(&caller->options.hosts[0], NULL, &caller->transport, &caller->error);
 
     if (status == REDBUCKET_OK)
         status = test_caller_open(caller, LONG_S);

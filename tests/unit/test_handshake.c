@@ -30,14 +30,13 @@ static void prepare(const char *text)
 static enum redbucket_status shake(void)
 {
     struct rbk_transport *transport = NULL;
-    struct rbk_pool pool = {.options = &options};
     struct rbk_deadline deadline;
     enum redbucket_status status;
 
-    assert_int_equal(rbk_transport_create(&options, &transport, &error), REDBUCKET_OK);
-    pool.transport = transport;
+    assert_int_equal(rbk_transport_create(&options.hosts[0], NULL, &transport, &error),
+                     REDBUCKET_OK);
     rbk_deadline_start(&deadline, 1.0);
-    status = rbk_handshake(&pool, &deadline, &peer, &error);
+    status = rbk_handshake(&options, transport, &deadline, &peer, &error);
     rbk_transport_destroy(transport);
     assert_int_equal(status == REDBUCKET_OK, peer.connection != NULL);
     rbk_connection_close(peer.connection);
@@ -155,6 +154,22 @@ static void test_a_replica_is_refused(void **state)
     assert_int_equal(shake(), REDBUCKET_ERROR_READONLY);
 }
 
+/* Which node has a slot is for the node to say, by what it answers to a call. */
+static void test_a_replica_of_a_cluster_is_a_node(void **state)
+{
+    (void)state;
+    prepare("redis+cluster://user:pass@h");
+    fake_server_say("INFO", RBK_REPLY_STRING, "redis_version:7.0.15\r\nrole:slave\r\n");
+    fake_server_say("ROLE", RBK_REPLY_ERROR, "NOPERM no");
+    assert_int_equal(shake(), REDBUCKET_OK);
+    assert_true(peer.server.replica);
+    assert_false(peer.by_transaction);
+    assert_string_equal(fake_server.log, "AUTH user pass INFO ROLE ");
+    prepare("redis+cluster://h");
+    fake_server_say("INFO", RBK_REPLY_STRING, "redis_version:3.0.7\r\n");
+    assert_int_equal(shake(), REDBUCKET_ERROR_UNSUPPORTED);
+}
+
 static void assert_method(const char *text, const char *info, bool by_transaction)
 {
     prepare(text);
@@ -217,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_info_and_role_may_be_refused),
         cmocka_unit_test(test_a_server_that_cannot_answer_now_is_not_ready),
         cmocka_unit_test(test_a_replica_is_refused),
+        cmocka_unit_test(test_a_replica_of_a_cluster_is_a_node),
         cmocka_unit_test(test_old_servers_decide_by_transaction),
         cmocka_unit_test(test_no_password_is_repeated),
         cmocka_unit_test(test_a_connection_that_breaks_says_where),

@@ -27,6 +27,15 @@ static void hear(void *data, enum redbucket_event event, const char *message)
     strcat(events, event == REDBUCKET_EVENT_DOWN ? "down " : "back ");
 }
 
+static enum redbucket_status init_pool(struct redbucket_store *store)
+{
+    const struct rbk_pool_config config = {
+        .options = &options, .endpoint = &options.hosts[0], .store = store};
+    struct redbucket_error error;
+
+    return rbk_pool_init(&pool, &config, &error);
+}
+
 static void begin(const char *text)
 {
     struct redbucket_error error;
@@ -38,7 +47,7 @@ static void begin(const char *text)
     pool = (struct rbk_pool){.options = NULL};
     assert_int_equal(rbk_url_parse(text, &url, &error), REDBUCKET_OK);
     assert_int_equal(rbk_redis_options_parse(&url, &options, &error), REDBUCKET_OK);
-    assert_int_equal(rbk_pool_init(&pool, &options, &host, &error), REDBUCKET_OK);
+    assert_int_equal(init_pool(&host), REDBUCKET_OK);
     rbk_deadline_start(&soon, 60.0);
 }
 

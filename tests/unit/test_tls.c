@@ -83,6 +83,36 @@ static void a_server_of_the_right_name_is_trusted(void **state)
     assert_int_equal(try(&older, "localhost", by_ca(""), &caller), REDBUCKET_OK);
 }
 
+/* Places that the URL doesn't name, but others do. */
+static void places_share_certificates_and_are_verified_by_their_own_names(void **state)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1"};
+    struct test_tls_server server = {.cert = "server", .answer = "+OK\r\n"};
+    struct test_caller caller;
+    struct test_actor peer;
+    struct rbk_tls *tls;
+
+    (void)state;
+    test_actor_start(&peer, test_tls_serve, &server);
+    call_to(&caller, &peer, "elsewhere.example", by_ca(""));
+    tls = caller.tls;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct test_caller other = {.connection = NULL};
+        struct rbk_endpoint endpoint;
+
+        assert_true(rbk_endpoint_set_host(&endpoint, names[i], (unsigned)peer.port));
+        assert_int_equal(rbk_transport_create(&endpoint, tls, &other.transport, &other.error),
+                         REDBUCKET_OK);
+        assert_string_equal(rbk_transport_endpoint(other.transport)->name, names[i]);
+        assert_int_equal(test_caller_open(&other, LONG_S), REDBUCKET_OK);
+        assert_int_equal(test_caller_say(&other, "PING", 1, LONG_S), REDBUCKET_OK);
+        assert_string_equal(server.name, i == 0 ? names[i] : "");
+        test_caller_fini(&other);
+    }
+    test_caller_fini(&caller);
+    test_actor_stop(&peer);
+}
+
 static void assert_refused(struct test_tls_server *server, const char *host, const char *query,
                            const char *why)
 {
@@ -171,7 +201,7 @@ static void files_that_are_of_no_use_are_refused(void **state)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct redbucket_error error = {.message = ""};
         struct rbk_redis_options options;
-        struct rbk_transport *transport = NULL;
+        struct rbk_tls *tls = NULL;
         struct rbk_url url;
         char text[PATH_MAX] = "rediss://u:secret@localhost?";
         size_t len = strlen(text);
@@ -182,8 +212,8 @@ static void files_that_are_of_no_use_are_refused(void **state)
 #pragma GCC diagnostic pop
         assert_int_equal(rbk_url_parse(text, &url, NULL), REDBUCKET_OK);
         assert_int_equal(rbk_redis_options_parse(&url, &options, NULL), REDBUCKET_OK);
-        assert_int_equal(rbk_transport_create(&options, &transport, &error), REDBUCKET_ERROR_TLS);
-        assert_null(transport);
+        assert_int_equal(rbk_tls_create(&options, &tls, &error), REDBUCKET_ERROR_TLS);
+        assert_null(tls);
         assert_int_equal(strncmp(error.message, files[i].message, strlen(files[i].message)), 0);
         assert_int_equal(ERR_peek_error(), 0);
     }
@@ -381,6 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_of_the_right_name_is_trusted),
+        cmocka_unit_test(places_share_certificates_and_are_verified_by_their_own_names),
         cmocka_unit_test(whoever_cannot_be_verified_is_refused),
         cmocka_unit_test(nobody_is_verified_when_asked_not_to),
         cmocka_unit_test(an_old_version_is_refused),
