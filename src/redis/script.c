@@ -72,11 +72,12 @@ static enum redbucket_status status_of(enum rbk_outcome outcome)
     return REDBUCKET_ERROR_PROTOCOL;
 }
 
-static bool read_call(const struct rbk_reply *reply, struct rbk_request *requests, size_t len)
+static bool read_call(const struct rbk_call *call, const struct rbk_reply *reply,
+                      struct rbk_request *requests, size_t len)
 {
     struct rbk_call_reader reader;
 
-    if (!rbk_call_read_begin(&reader, reply))
+    if (!rbk_call_read_begin(&reader, call, reply))
         return false;
     for (size_t i = 0; i < len; i++) {
         struct rbk_request *request = &requests[i];
@@ -108,7 +109,7 @@ enum redbucket_status rbk_script_decide(struct rbk_use *use, struct rbk_request 
     use->usable = true;
     if (status == REDBUCKET_OK)
         status = send_call(use, &reply);
-    if (status == REDBUCKET_OK && !read_call(&reply, requests, len)) {
+    if (status == REDBUCKET_OK && !read_call(call, &reply, requests, len)) {
         status = REDBUCKET_ERROR_PROTOCOL;
         use->usable = false;
         rbk_pool_note(use->pool, status, "the server's answer to the script makes no sense");

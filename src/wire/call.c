@@ -13,6 +13,13 @@
 /* What is kept of the names' memory from call to call. */
 #define NAMES_KEPT ((size_t)64 << 10)
 
+/* What the first packed byte says. */
+#define FLAG_TWICE 1u
+#define FLAG_JSON  2u
+
+/* As many as a run's first byte can count. */
+#define RUN_MAX 255u
+
 /* In a reply: so much and the number of a claim whose state can't be read. */
 #define UNREADABLE 128u
 
@@ -43,8 +50,9 @@ void rbk_call_clear(struct rbk_call *call)
         rbk_call_fini(call);
     call->names_len = 0;
     call->claims_len = 0;
-    call->packed[0] = 0;
+    call->requests_len = 0;
     call->packed_len = RBK_CALL_HEAD_SIZE;
+    call->run = 0;
 }
 
 static bool add_name(struct rbk_call *call, const struct rbk_key *key)
@@ -78,12 +86,33 @@ static void pack_double(struct rbk_call *call, double number)
     call->packed_len += 8;
 }
 
+/* Takes off the run that was packed last when it says what the one before it says, which then counts
+ * one more: a limit that many ask for crosses once. */
+static void join_runs(struct rbk_call *call, size_t run)
+{
+    unsigned char *last = call->packed + call->run;
+    const unsigned char *made = call->packed + run;
+    size_t len = call->packed_len - run;
+
+    if (call->run > 0 && run - call->run == len && last[0] < RUN_MAX &&
+        memcmp(last + 1, made + 1, len - 1) == 0) {
+        last[0]++;
+        call->packed_len = run;
+    } else {
+        call->run = run;
+    }
+}
+
 bool rbk_call_add(struct rbk_call *call, const struct rbk_ask *ask, const struct rbk_key *keys,
                   const struct rbk_claim *claims, size_t len)
 {
     /* The script has nothing to say of a request that names no limit. */
     if (len == 0)
         return true;
+
+    size_t run = call->packed_len;
+
+    pack_byte(call, 1);
     pack_byte(call, ask->operation);
     pack_byte(call, (unsigned)len);
     pack_double(call, ask->cost);
@@ -96,6 +125,8 @@ bool rbk_call_add(struct rbk_call *call, const struct rbk_ask *ask, const struct
         pack_double(call, claims[i].limit.delay);
         pack_double(call, claims[i].expiry);
     }
+    call->requests_len++;
+    join_runs(call, run);
     return true;
 }
 
@@ -125,11 +156,11 @@ static bool comes_twice(const struct rbk_call *call)
 
 struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text)
 {
-    const char *codec = call->codec == RBK_CODEC_JSON ? "json" : "struct";
     const unsigned char *name = call->names;
     size_t len = 0;
 
-    call->packed[0] = comes_twice(call);
+    call->packed[0] = (unsigned char)((comes_twice(call) ? FLAG_TWICE : 0) |
+                                      (call->codec == RBK_CODEC_JSON ? FLAG_JSON : 0));
 
     int digits = snprintf(call->claims_text, sizeof call->claims_text, "%zu", call->claims_len);
 
@@ -146,7 +177,6 @@ struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text)
         name += call->name_len[i];
     }
     argue(call, &len, call->packed, call->packed_len);
-    argue(call, &len, codec, strlen(codec));
 #ifdef RBK_TEST_CLOCK
     rbk_double_write(rbk_test_now, call->test_time);
     argue(call, &len, call->test_time, sizeof call->test_time);
@@ -154,11 +184,13 @@ struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text)
     return (struct rbk_command){call->arguments, len};
 }
 
-bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_reply *reply)
+bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_call *call,
+                         const struct rbk_reply *reply)
 {
-    if (reply->type != RBK_REPLY_STRING || reply->len < 8)
+    if (reply->type != RBK_REPLY_STRING || reply->len < 8 + call->requests_len)
         return false;
-    reader->at = (const unsigned char *)reply->text + 8;
+    reader->outcomes = (const unsigned char *)reply->text + 8;
+    reader->states = reader->outcomes + call->requests_len;
     reader->end = (const unsigned char *)reply->text + reply->len;
     reader->now = rbk_double_read((const unsigned char *)reply->text);
     return rbk_within(reader->now, -1e15, 1e15);
@@ -179,12 +211,12 @@ static bool read_state(const unsigned char *packed, struct rbk_state *state)
 static enum rbk_outcome read_claims(struct rbk_call_reader *reader, unsigned *outcome,
                                     struct rbk_claim *claims, size_t len)
 {
-    const unsigned char *at = reader->at;
+    const unsigned char *at = reader->states;
 
-    if ((size_t)(reader->end - at) < 1 + len * 16)
+    if ((size_t)(reader->end - at) < len * 16)
         return RBK_OUTCOME_NONSENSE;
-    *outcome = *at++;
-    reader->at += 1 + len * 16;
+    *outcome = *reader->outcomes++;
+    reader->states += len * 16;
     if (*outcome > UNREADABLE && *outcome <= UNREADABLE + len) {
         reader->failed = *outcome - UNREADABLE - 1;
         return RBK_OUTCOME_STATE;
@@ -212,5 +244,5 @@ enum rbk_outcome rbk_call_read(struct rbk_call_reader *reader, struct rbk_ask *a
 
 bool rbk_call_read_end(const struct rbk_call_reader *reader)
 {
-    return reader->at == reader->end;
+    return reader->states == reader->end;
 }

@@ -20,10 +20,10 @@
 #define RBK_CALL_REQUESTS 32u
 #define RBK_CALL_CLAIMS   128u
 
-/* Packed: whether a name comes twice; operation and number of claims, cost and time taken; rate,
- * burst, delay, expiry. */
+/* Packed: flags; for each run of like requests how many they are, operation and number of claims,
+ * cost and time taken; and for each of their claims rate, burst, delay, expiry. */
 #define RBK_CALL_HEAD_SIZE    1u
-#define RBK_CALL_REQUEST_SIZE 18u
+#define RBK_CALL_REQUEST_SIZE 19u
 #define RBK_CALL_CLAIM_SIZE   32u
 #define RBK_CALL_PACKED_SIZE                                          \
     (RBK_CALL_HEAD_SIZE + RBK_CALL_REQUESTS * RBK_CALL_REQUEST_SIZE + \
@@ -39,9 +39,11 @@ struct rbk_call {
     size_t claims_len;
     unsigned char packed[RBK_CALL_PACKED_SIZE];
     size_t packed_len;
+    size_t run; /* where in `packed` the last run begins */
+    size_t requests_len; /* but for those that name no limit */
     char claims_text[16];
     unsigned char test_time[8];
-    struct rbk_argument arguments[6 + RBK_CALL_CLAIMS];
+    struct rbk_argument arguments[5 + RBK_CALL_CLAIMS];
 };
 
 void rbk_call_init(struct rbk_call *call, const struct rbk_key_format *key_format,
@@ -68,14 +70,16 @@ enum rbk_outcome {
 
 /* Where reading a reply has got to. */
 struct rbk_call_reader {
-    const unsigned char *at;
+    const unsigned char *outcomes; /* of the requests not read yet */
+    const unsigned char *states;   /* of their claims, behind the last outcome */
     const unsigned char *end;
     double now;
     size_t failed; /* which claim's state couldn't be read */
 };
 
-/* False when the reply isn't one of the script's. */
-bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_reply *reply);
+/* False when the reply isn't one of the script's to this call. */
+bool rbk_call_read_begin(struct rbk_call_reader *reader, const struct rbk_call *call,
+                         const struct rbk_reply *reply);
 
 /* Reads what became of the next request: sets ask->now, and the states of the claims. */
 enum rbk_outcome rbk_call_read(struct rbk_call_reader *reader, struct rbk_ask *ask,

@@ -1,25 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Turns the Lua script into C: its text, without comments and indentation, and its SHA-1.
+"""Turns the Lua script into C: its text and its SHA-1. Comments and indentation are left out, and
+constants put in their places: each would be a variable to fill in at every call.
 
 usage: embed.py SCRIPT OUTPUT [--test-clock]
 
-With --test-clock the time comes with the call, as a packed double in ARGV[3], in the place of the
+With --test-clock the time comes with the call, as a packed double in ARGV[2], in the place of the
 server's own. Only test programs are built with that text; no call of the library knows it.
 """
 
 import hashlib
+import re
 import sys
 
 CLOCK = """local time = redis.call('TIME')
 local now = time[1] + time[2] / 1000000
 """
-TEST_CLOCK = "local now = struct.unpack('<d', ARGV[3])\n"
+TEST_CLOCK = "local now = struct.unpack('<d', ARGV[2])\n"
+
+
+CONSTANT = re.compile(r"local ([A-Z_]+) = ([0-9e.-]+|'[^']*')\n")
 
 
 def shortened(text):
     lines = (line.strip() for line in text.splitlines())
-    return "".join(line + "\n" for line in lines if line and not line.startswith("--"))
+    text = "".join(line + "\n" for line in lines if line and not line.startswith("--"))
+    constants = dict(CONSTANT.findall(text))
+    text = CONSTANT.sub("", text)
+    return re.sub(r"\b[A-Z_]+\b", lambda name: constants.get(name[0], name[0]), text)
 
 
 def quoted(line):

@@ -69,7 +69,7 @@ static void keys_are_declared_and_limits_are_arguments(void **state)
 {
     static const unsigned char packed[] =
         "\0"
-        "\x05\x02\0\0\0\0\0\0\x04\x40\0\0\x20\x40\xfc\x54\xd9\x41" /* give back, 2, 2.5, NOW */
+        "\x01\x05\x02\0\0\0\0\0\0\x04\x40\0\0\x20\x40\xfc\x54\xd9\x41" /* 1 of: give back, 2, 2.5, NOW */
         "\0\0\0\0\0\0\x10\x40\0\0\0\0\0\0\xf0\x3f"                 /* 4, 1 */
         "\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\x4e\x40"                 /* 1, 60 */
         "\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -80,7 +80,7 @@ static void keys_are_declared_and_limits_are_arguments(void **state)
     for (int with_text = 0; with_text < 2; with_text++) {
         struct rbk_command command = rbk_call_command(&fixture->call, with_text != 0);
 
-        assert_int_equal(command.len, 7);
+        assert_int_equal(command.len, 6);
         if (with_text) {
             check_argument(&command, 0, "EVAL", 4);
             check_argument(&command, 1, rbk_script_text, rbk_script_len);
@@ -93,19 +93,55 @@ static void keys_are_declared_and_limits_are_arguments(void **state)
         check_argument(&command, 4, "redbucket:ip:", 13);
         check_argument(&command, 5, packed,
                        RBK_CALL_HEAD_SIZE + RBK_CALL_REQUEST_SIZE + 2 * RBK_CALL_CLAIM_SIZE);
-        check_argument(&command, 6, "struct", 6);
     }
+}
+
+static unsigned char flags_of(struct fixture *fixture)
+{
+    struct rbk_command command = rbk_call_command(&fixture->call, false);
+
+    return *(const unsigned char *)command.arguments[command.len - 1].bytes;
 }
 
 static void the_codec_is_an_argument(void **state)
 {
     struct fixture *fixture = *state;
 
-    fixture->call.codec = RBK_CODEC_JSON;
     add(fixture, 1);
-    struct rbk_command command = rbk_call_command(&fixture->call, false);
+    assert_int_equal(flags_of(fixture), 0);
+    fixture->call.codec = RBK_CODEC_JSON;
+    assert_int_equal(flags_of(fixture), 2);
+    add(fixture, 1);
+    assert_int_equal(flags_of(fixture), 3);
+}
 
-    check_argument(&command, command.len - 1, "json", 4);
+/* A limit that many ask for crosses once, and nobody is taken for somebody else. */
+static void like_requests_are_packed_once(void **state)
+{
+    const size_t two = RBK_CALL_REQUEST_SIZE + 2 * RBK_CALL_CLAIM_SIZE;
+    const size_t one_claim = RBK_CALL_REQUEST_SIZE + RBK_CALL_CLAIM_SIZE;
+    struct fixture *fixture = *state;
+    const unsigned char *packed = fixture->call.packed;
+
+    for (int i = 0; i < 3; i++)
+        add(fixture, 2);
+    assert_int_equal(fixture->call.packed_len, RBK_CALL_HEAD_SIZE + two);
+    assert_int_equal(packed[RBK_CALL_HEAD_SIZE], 3);
+    add(fixture, 1);
+    assert_int_equal(fixture->call.packed_len, RBK_CALL_HEAD_SIZE + two + one_claim);
+    fixture->ask.cost = 2;
+    add(fixture, 1);
+    fixture->claims[0].limit.delay = 2;
+    add(fixture, 1);
+    fixture->claims[0].expiry = 61;
+    add(fixture, 1);
+    fixture->ask.operation = RBK_CHARGE;
+    add(fixture, 1);
+    add(fixture, 0);
+    add(fixture, 1);
+    assert_int_equal(fixture->call.packed_len, RBK_CALL_HEAD_SIZE + two + 5 * one_claim);
+    assert_int_equal(packed[RBK_CALL_HEAD_SIZE + two + 4 * one_claim], 2);
+    assert_int_equal(fixture->call.requests_len, 9);
 }
 
 /* Whoever says EVALSHA must mean the text that EVAL sends. */
@@ -118,7 +154,10 @@ static void the_text_is_one_line_of_code_a_line(void **state)
     assert_null(strstr(rbk_script_text, "\n--"));
     assert_null(strstr(rbk_script_text, "\n "));
     assert_non_null(strstr(rbk_script_text, "redis.call('TIME')"));
-    assert_null(strstr(rbk_script_text, "ARGV[3]"));
+    assert_null(strstr(rbk_script_text, "ARGV[2]"));
+    /* A constant that is left is a variable that every call fills in, or one that nobody set. */
+    assert_null(strstr(rbk_script_text, "DONE"));
+    assert_null(strstr(rbk_script_text, "NONE"));
 }
 
 static void as_many_as_a_call_may_have_fit_it(void **state)
@@ -136,12 +175,14 @@ static void as_many_as_a_call_may_have_fit_it(void **state)
     }
     for (int round = 0; round < 2; round++) {
         rbk_call_clear(&fixture->call);
-        for (size_t i = 0; i < RBK_CALL_REQUESTS; i++)
+        for (size_t i = 0; i < RBK_CALL_REQUESTS; i++) {
+            fixture->ask.cost = (double)i; /* none like the one before it */
             assert_true(rbk_call_add(&fixture->call, &fixture->ask, keys, claims,
                                      RBK_CALL_CLAIMS / RBK_CALL_REQUESTS));
+        }
         struct rbk_command command = rbk_call_command(&fixture->call, false);
 
-        assert_int_equal(command.len, 5 + RBK_CALL_CLAIMS);
+        assert_int_equal(command.len, 4 + RBK_CALL_CLAIMS);
         check_argument(&command, 2, "128", 3);
         assert_int_equal(command.arguments[3 + RBK_CALL_CLAIMS].len, RBK_CALL_PACKED_SIZE);
         for (size_t i = 0; i < RBK_CALL_CLAIMS; i++) {
@@ -166,7 +207,7 @@ static void the_memory_of_long_keys_is_not_kept(void **state)
     assert_true(fixture->call.names_size <= 1 << 16);
     fixture->keys[0].key_len = 1;
     add(fixture, 1);
-    assert_int_equal(rbk_call_command(&fixture->call, false).len, 6);
+    assert_int_equal(rbk_call_command(&fixture->call, false).len, 5);
     free(large);
 }
 
@@ -189,10 +230,7 @@ static void a_name_that_comes_twice_is_told(void **state)
             fixture->keys[0].key_len = strlen(calls[i].keys[j]);
             add(fixture, 1);
         }
-        struct rbk_command command = rbk_call_command(&fixture->call, false);
-
-        check_argument(&command, 6, fixture->call.packed, fixture->call.packed_len);
-        assert_int_equal(*(const unsigned char *)command.arguments[6].bytes, calls[i].twice);
+        assert_int_equal(flags_of(fixture), calls[i].twice);
     }
 }
 
@@ -205,7 +243,7 @@ static void a_request_without_a_limit_is_not_sent(void **state)
     add(fixture, 0);
     struct rbk_command command = rbk_call_command(&fixture->call, false);
 
-    assert_int_equal(command.len, 6);
+    assert_int_equal(command.len, 5);
     assert_int_equal(command.arguments[4].len,
                      RBK_CALL_HEAD_SIZE + RBK_CALL_REQUEST_SIZE + RBK_CALL_CLAIM_SIZE);
 }
@@ -251,7 +289,9 @@ static enum rbk_outcome read_one(struct fixture *fixture, const struct replies *
 {
     struct rbk_call_reader reader;
 
-    if (!rbk_call_read_begin(&reader, &replies->reply))
+    rbk_call_clear(&fixture->call);
+    add(fixture, 2);
+    if (!rbk_call_read_begin(&reader, &fixture->call, &replies->reply))
         return RBK_OUTCOME_NONSENSE;
     enum rbk_outcome outcome = rbk_call_read(&reader, &fixture->ask, fixture->claims, 2, answer);
 
@@ -318,11 +358,20 @@ static void requests_are_read_one_after_the_other(void **state)
     struct rbk_answer answer;
     struct replies replies;
 
-    make_good(&replies);
-    replies.bytes[GOOD_LEN] = 129;
-    replies.bytes[GOOD_LEN + 17] = 1;
-    replies.reply.len = GOOD_LEN + 34;
-    assert_true(rbk_call_read_begin(&reader, &replies.reply));
+    /* Three outcomes, then the states of two claims, one and one. */
+    memset(replies.bytes, 0xff, sizeof replies.bytes);
+    put(&replies, AT_TIME, NOW);
+    replies.bytes[AT_OUTCOME] = 1;
+    replies.bytes[AT_OUTCOME + 1] = 129;
+    replies.bytes[AT_OUTCOME + 2] = 1;
+    put_state(&replies, AT_OUTCOME + 3, NOW - 0.25, 2);
+    replies.reply = (struct rbk_reply){.type = RBK_REPLY_STRING,
+                                       .text = (const char *)replies.bytes,
+                                       .len = AT_OUTCOME + 3 + 4 * 16};
+    add(fixture, 2);
+    add(fixture, 1);
+    add(fixture, 1);
+    assert_true(rbk_call_read_begin(&reader, &fixture->call, &replies.reply));
     assert_int_equal(rbk_call_read(&reader, &fixture->ask, fixture->claims, 2, &answer),
                      RBK_OUTCOME_DECIDED);
     assert_false(rbk_call_read_end(&reader));
@@ -427,6 +476,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FIXTURE(keys_are_declared_and_limits_are_arguments),
         WITH_FIXTURE(the_codec_is_an_argument),
+        WITH_FIXTURE(like_requests_are_packed_once),
         cmocka_unit_test(the_text_is_one_line_of_code_a_line),
         WITH_FIXTURE(as_many_as_a_call_may_have_fit_it),
         WITH_FIXTURE(a_name_that_comes_twice_is_told),
