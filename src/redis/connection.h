@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Connections to a Redis or Valkey server, each used by one thread at a time. With its neighbours
- * (dial, outgoing, reader, resolve, stream, tls) the only place that knows hiredis, OpenSSL and
- * sockets.
+ * (dial, exchange, outgoing, reader, resolve, stream, tls) the only place that knows hiredis,
+ * OpenSSL and sockets.
  *
  * Sockets are non-blocking under one poll loop, and every wait ends at the caller's deadline, which
  * is set: resolving a name, connecting, the TLS handshake, writing and reading together. After any
@@ -76,6 +76,25 @@ enum redbucket_status rbk_connection_call(struct rbk_connection *connection,
                                           const struct rbk_command *commands, size_t commands_len,
                                           struct rbk_reply *replies,
                                           const struct rbk_deadline *deadline);
+
+/*
+ * A call on one connection beside calls on others. No connection may be in two of them. `status` is
+ * set: it means what rbk_connection_call's return does, and is this call's alone.
+ */
+struct rbk_exchange {
+    struct rbk_connection *connection;
+    const struct rbk_command *commands;
+    size_t len;
+    struct rbk_reply *replies;
+    enum redbucket_status status; /* out */
+};
+
+/*
+ * Makes several calls at once, in the time of the slowest: all are on their way before any reply is
+ * awaited, and replies are taken as they come. Up to 64 need no memory.
+ */
+void rbk_connections_call(struct rbk_exchange *exchanges, size_t len,
+                          const struct rbk_deadline *deadline);
 
 /* Why the last call failed, in a few words for people. */
 const char *rbk_connection_failure(const struct rbk_connection *connection);

@@ -96,21 +96,27 @@ bool rbk_stream_idle(struct rbk_stream *stream)
            rbk_stream_read(stream, &byte, 1, &done) == RBK_MOVED_LATER;
 }
 
-int rbk_stream_wait(struct rbk_stream *stream, short events, const struct rbk_deadline *deadline)
+int rbk_stream_poll(struct pollfd *polled, size_t len, const struct rbk_deadline *deadline,
+                    bool *late)
 {
-    struct pollfd one = {.fd = stream->fd, .events = events};
-
-    while (!stream->late) {
+    while (!*late) {
         int left_ms = rbk_deadline_left_ms(deadline);
-        int ready = poll(&one, 1, left_ms);
+        int ready = poll(polled, (nfds_t)len, left_ms);
 
-        stream->late = left_ms == 0;
+        *late = left_ms == 0;
         if (ready > 0)
             return 0;
         if (ready < 0 && errno != EINTR && errno != EAGAIN)
             return errno;
     }
     return ETIMEDOUT;
+}
+
+int rbk_stream_wait(struct rbk_stream *stream, short events, const struct rbk_deadline *deadline)
+{
+    struct pollfd one = {.fd = stream->fd, .events = events};
+
+    return rbk_stream_poll(&one, 1, deadline, &stream->late);
 }
 
 void rbk_stream_close(struct rbk_stream *stream)

@@ -2,13 +2,15 @@
 /*
  * Bytes to and from a server: a connected socket, with TLS around it or without.
  *
- * Nothing here waits but rbk_stream_wait, which ends at the deadline. No signal is raised.
+ * Nothing here waits but rbk_stream_wait and rbk_stream_poll, which end at the deadline. No signal
+ * is raised.
  */
 #ifndef RBK_REDIS_STREAM_H
 #define RBK_REDIS_STREAM_H
 
 #include "deadline.h"
 
+#include <poll.h>
 #include <stddef.h>
 
 #define RBK_STREAM_FAILURE_SIZE 160
@@ -56,6 +58,11 @@ bool rbk_stream_holds(const struct rbk_stream *stream);
  * would keep a caller for ever.
  */
 int rbk_stream_wait(struct rbk_stream *stream, short events, const struct rbk_deadline *deadline);
+
+/* The same for any number of sockets, until something is to be done for one of them. `late` is
+ * false at first, and kept from wait to wait. */
+int rbk_stream_poll(struct pollfd *polled, size_t len, const struct rbk_deadline *deadline,
+                    bool *late);
 
 /* Sets `failure` to the system's words for an error. */
 void rbk_stream_blame(struct rbk_stream *stream, int number);

@@ -152,6 +152,14 @@ enum redbucket_status rbk_connection_call(struct rbk_connection *connection,
     return fake_server.call_status;
 }
 
+void rbk_connections_call(struct rbk_exchange *exchanges, size_t len,
+                          const struct rbk_deadline *deadline)
+{
+    for (size_t i = 0; i < len; i++)
+        exchanges[i].status = rbk_connection_call(exchanges[i].connection, exchanges[i].commands,
+                                                  exchanges[i].len, exchanges[i].replies, deadline);
+}
+
 const char *rbk_connection_failure(const struct rbk_connection *connection)
 {
     require(connection != NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections that reach nobody, in the place of src/redis/connection.c: a test says how they fare
- * and sees what was asked of them. Linked into a program, they keep the real ones out of it.
+ * Connections that reach nobody, in the place of connection.c and exchange.c of src/redis: a test
+ * says how they fare and sees what was asked of them. Linked into a program, they keep the real
+ * ones out of it.
  *
  * The clock is real, moved on by a test's hand, so that nothing sleeps.
  */

@@ -128,10 +128,55 @@ static void any_allocation_may_fail(void **state)
     test_actor_stop(&peer);
 }
 
+#define PEERS 5
+#define EACH  13
+
+/* So many calls at once need memory before any of them begins; nobody accepts these. */
+static void many_calls_may_find_no_memory(void **state)
+{
+    struct rbk_argument argument = {"PING", 4};
+    struct rbk_command command = {&argument, 1};
+    struct rbk_reply replies[PEERS * EACH];
+    struct rbk_exchange exchanges[PEERS * EACH];
+    struct test_actor peers[PEERS];
+    struct test_caller callers[PEERS];
+    struct rbk_deadline deadline;
+
+    (void)state;
+    for (size_t i = 0; i < PEERS; i++) {
+        test_actor_start(&peers[i], NULL, NULL);
+        test_caller_of(&callers[i], &peers[i]);
+        for (size_t at = i * EACH; at < (i + 1) * EACH; at++) {
+            assert_int_equal(test_caller_open(&callers[i], LONG_S), REDBUCKET_OK);
+            exchanges[at] = (struct rbk_exchange){callers[i].connection, &command, 1, &replies[at],
+                                                  REDBUCKET_OK};
+        }
+        callers[i].connection = NULL;
+    }
+    rbk_deadline_start(&deadline, LONG_S);
+    memory.on = true;
+    memory.made = 0;
+    memory.fail = 1;
+    rbk_connections_call(exchanges, PEERS * EACH, &deadline);
+    memory.on = false;
+    assert_int_equal(memory.made, 1);
+    for (size_t at = 0; at < PEERS * EACH; at++) {
+        assert_int_equal(exchanges[at].status, REDBUCKET_ERROR_MEMORY);
+        assert_string_equal(rbk_connection_failure(exchanges[at].connection), "out of memory");
+        assert_false(rbk_connection_good(exchanges[at].connection));
+        rbk_connection_close(exchanges[at].connection);
+    }
+    for (size_t i = 0; i < PEERS; i++) {
+        test_caller_fini(&callers[i]);
+        test_actor_stop(&peers[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(many_calls_may_find_no_memory),
     };
 
     return cmocka_run_group_tests_name("connection memory", tests, NULL, NULL);

@@ -329,6 +329,60 @@ static void replies_may_come_a_byte_at_a_time(void **state)
     test_actor_stop(&peer);
 }
 
+static void answer_plainly(int fd, void *data)
+{
+    char heard[14];
+
+    while (test_actor_read(fd, heard, sizeof heard))
+        (void)test_actor_write(fd, data, strlen(data));
+}
+
+/* A server that answers in one record, one a byte at a time, one plainly, and one not at all. */
+static void calls_with_tls_go_beside_others(void **state)
+{
+    struct test_tls_server whole = {.cert = "server", .answer = "+WHOLE\r\n"};
+    struct test_tls_server slow = {.cert = "server", .answer = "$4\r\nSLOW\r\n", .piece = 1};
+    struct test_tls_server silent = {.cert = "server", .answer = ""};
+    struct test_tls_server *servers[] = {&whole, &slow, &silent};
+    struct rbk_argument argument = {"PING", 4};
+    struct rbk_command command = {&argument, 1};
+    struct rbk_exchange exchanges[4];
+    struct test_caller callers[4];
+    struct test_actor peers[4];
+    struct rbk_deadline deadline;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        if (i < 3) {
+            test_actor_start(&peers[i], test_tls_serve, servers[i]);
+            call_to(&callers[i], &peers[i], "localhost", by_ca(""));
+        } else {
+            test_actor_start(&peers[i], answer_plainly, "+PLAIN\r\n");
+            test_caller_of(&callers[i], &peers[i]);
+        }
+        assert_int_equal(test_caller_open(&callers[i], LONG_S), REDBUCKET_OK);
+        exchanges[i] = (struct rbk_exchange){callers[i].connection, &command, 1, callers[i].replies,
+                                             REDBUCKET_ERROR_SYSTEM};
+    }
+    for (int i = 0; i < 2; i++) {
+        rbk_deadline_start(&deadline, LONG_S);
+        rbk_connections_call(exchanges, 2, &deadline);
+        assert_int_equal(exchanges[0].status, REDBUCKET_OK);
+        assert_string_equal(callers[0].replies[0].text, "WHOLE");
+        assert_int_equal(exchanges[1].status, REDBUCKET_OK);
+        assert_string_equal(callers[1].replies[0].text, "SLOW");
+    }
+    rbk_deadline_start(&deadline, TEST_PATIENCE);
+    rbk_connections_call(exchanges, 4, &deadline);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(exchanges[i].status, i == 2 ? REDBUCKET_ERROR_TIMEOUT : REDBUCKET_OK);
+        assert_int_equal(rbk_connection_good(callers[i].connection), i != 2);
+        test_caller_fini(&callers[i]);
+        test_actor_stop(&peers[i]);
+    }
+    assert_int_equal(ERR_peek_error(), 0);
+}
+
 /* A server of TLS 1.3 sends tickets when it likes. */
 static void tickets_are_nobodys_answer(void **state)
 {
@@ -421,6 +475,7 @@ int main(void)
         cmocka_unit_test(plain_text_to_a_tls_port_is_no_answer),
         cmocka_unit_test(long_commands_and_replies_go_through),
         cmocka_unit_test(replies_may_come_a_byte_at_a_time),
+        cmocka_unit_test(calls_with_tls_go_beside_others),
         cmocka_unit_test(tickets_are_nobodys_answer),
         cmocka_unit_test(a_server_that_hangs_up_is_noticed_and_raises_no_signal),
         cmocka_unit_test(a_child_says_no_goodbye),
