@@ -111,6 +111,7 @@ enum redbucket_status rbk_health_ask(struct rbk_use *use, struct redbucket_healt
     warn_of_eviction(server, health);
     warn_of_restart(server, fsync, save, health);
     if (server->cluster && use->pool->options->kind != RBK_KIND_CLUSTER)
-        warn(health, "cluster-enabled is ", "yes", "this URL reaches the slots of one node alone");
+        warn(health, "cluster-enabled is ", "yes",
+             "this URL reaches the slots of one node alone, use redis+cluster://");
     return REDBUCKET_OK;
 }

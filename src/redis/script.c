@@ -6,6 +6,7 @@
  */
 #include "redis/method.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void rbk_method_fail(struct rbk_request *requests, size_t len, enum redbucket_status status)
@@ -16,12 +17,24 @@ void rbk_method_fail(struct rbk_request *requests, size_t len, enum redbucket_st
     }
 }
 
+/* Who named one server has to know that there are others. */
+static void explain(struct rbk_use *use, const char *text, char out[2 * RBK_SERVER_WORDS_SIZE])
+{
+    bool lost = use->pool->options->kind != RBK_KIND_CLUSTER && rbk_server_is_node(text);
+    char words[RBK_SERVER_WORDS_SIZE];
+
+    rbk_server_words(text, words);
+    (void)snprintf(out, 2 * RBK_SERVER_WORDS_SIZE, "%s%s%s",
+                   lost ? "this server is a node of a cluster: use redis+cluster:// (" : "", words,
+                   lost ? ")" : "");
+}
+
 enum redbucket_status rbk_method_refused(struct rbk_use *use, const struct rbk_reply *reply)
 {
     enum redbucket_status status = rbk_server_error(reply->text, &use->usable);
-    char words[RBK_SERVER_WORDS_SIZE];
+    char words[2 * RBK_SERVER_WORDS_SIZE];
 
-    rbk_server_words(reply->text, words);
+    explain(use, reply->text, words);
     rbk_pool_note(use->pool, status, words);
     return status;
 }

@@ -44,6 +44,10 @@ enum redbucket_status rbk_server_error(const char *text, bool *usable);
  * repeat of a command which they don't know, since those may be a password. */
 void rbk_server_words(const char *text, char words[RBK_SERVER_WORDS_SIZE]);
 
+/* True for what a node of a cluster says of a key that isn't its own, or of keys that lie apart:
+ * MOVED, ASK, CROSSSLOT. */
+bool rbk_server_is_node(const char *text);
+
 /* True for NOSCRIPT. */
 bool rbk_server_forgot_script(const char *text);
 

@@ -33,11 +33,13 @@ static const struct meaning codes[] = {
     {"NOREPLICAS", REDBUCKET_ERROR_UNAVAILABLE, true},
     {"CLUSTERDOWN", REDBUCKET_ERROR_UNAVAILABLE, true},
     {"TRYAGAIN", REDBUCKET_ERROR_UNAVAILABLE, true},
-    {"MOVED", REDBUCKET_ERROR_UNAVAILABLE, true},
-    {"ASK", REDBUCKET_ERROR_UNAVAILABLE, true},
     /* Not for this user, not with this key. */
     {"NOPERM", REDBUCKET_ERROR_AUTH, true},
     {"WRONGTYPE", REDBUCKET_ERROR_STATE, true},
+    /* Not at this node, whenever it is asked. */
+    {"MOVED", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"ASK", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"CROSSSLOT", REDBUCKET_ERROR_UNSUPPORTED, true},
 };
 
 /* Behind ERR, or behind nothing. */
@@ -144,6 +146,12 @@ enum redbucket_status rbk_server_error(const char *text, bool *usable)
         }
     }
     return REDBUCKET_ERROR_SERVER;
+}
+
+bool rbk_server_is_node(const char *text)
+{
+    text = inside(text);
+    return first_word(text, "MOVED") || first_word(text, "ASK") || first_word(text, "CROSSSLOT");
 }
 
 bool rbk_server_forgot_script(const char *text)

@@ -64,9 +64,11 @@ static enum redbucket_status send_commands(struct transaction *transaction)
 
     for (size_t i = 0; status == REDBUCKET_OK && i < transaction->commands_len; i++) {
         if (transaction->replies[i].type == RBK_REPLY_ERROR) {
+            bool watched = i > 0 || strcmp(transaction->arguments[0].bytes, "WATCH") != 0;
+
             status = rbk_method_refused(use, &transaction->replies[i]);
             /* What was watched or queued stays so: never again on this connection. */
-            use->usable = false;
+            use->usable = use->usable && !watched;
         }
     }
     return status;

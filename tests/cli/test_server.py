@@ -66,6 +66,12 @@ class OnAServer(CommandTest):
                       warnings)
         self.assertTrue(any(line.startswith("appendonly is no") for line in warnings))
 
+    def test_check_says_that_a_node_of_a_cluster_is_none_of_its_own(self):
+        with servers.Server("redis", config=["cluster-enabled yes"]) as node:
+            out = self.run_command("-s", node.url("unix"), *LIMIT, "check")[1]
+        self.assertIn("warning: cluster-enabled is yes: this URL reaches the slots of one node "
+                      "alone, use redis+cluster://\n", out)
+
     def test_bench_runs(self):
         self.assertGreater(self.ask("bench", "--seconds", "0.2")["decisions"], 0)
         self.assertEqual(self.server.ask("DBSIZE"), 0)

@@ -329,6 +329,7 @@ static void test_what_errors_of_a_server_come_to(void **state)
         {"-ERR unknown command 'EVALSHA'\r\n", REDBUCKET_ERROR_UNSUPPORTED, false, true},
         {"-ERR The user executing the script can't run this command or subcommand script: 0\r\n",
          REDBUCKET_ERROR_UNSUPPORTED, false, true},
+        {"-MOVED 3999 192.0.2.1:6381\r\n", REDBUCKET_ERROR_UNSUPPORTED, false, true},
         {"-ERR something new\r\n", REDBUCKET_ERROR_SERVER, false, true},
         {"-\r\n", REDBUCKET_ERROR_SERVER, false, true},
     };

@@ -1,4 +1,4 @@
-/* SPDoptions.hosts[0].name)-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT */
 /*
  * What a server's URL asks for: every part and parameter, and one exact message for every fault,
  * none of which holds a value.

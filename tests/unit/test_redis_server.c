@@ -225,8 +225,6 @@ static const struct {
      REDBUCKET_ERROR_UNAVAILABLE, true},
     {SCRIPT "@user_script: 1: -MISCONF Errors writing to the AOF file: No space left on device",
      REDBUCKET_ERROR_UNAVAILABLE, true},
-    {"MOVED 3999 192.0.2.1:6381", REDBUCKET_ERROR_UNAVAILABLE, true},
-    {"ASK 3999 192.0.2.1:6381", REDBUCKET_ERROR_UNAVAILABLE, true},
     {"TRYAGAIN Multiple keys request during rehashing of slot", REDBUCKET_ERROR_UNAVAILABLE, true},
     {"CLUSTERDOWN The cluster is down", REDBUCKET_ERROR_UNAVAILABLE, true},
     {"CLUSTERDOWN Hash slot not served", REDBUCKET_ERROR_UNAVAILABLE, true},
@@ -285,6 +283,9 @@ static const struct {
      "script: "
      "4ca5cf, on @user_script:1.",
      REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"MOVED 3999 192.0.2.1:6381", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"ASK 3999 192.0.2.1:6381", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"CROSSSLOT Keys in request don't hash to the same slot", REDBUCKET_ERROR_UNSUPPORTED, true},
     /* What is stored. */
     {"WRONGTYPE Operation against a key holding the wrong kind of value", REDBUCKET_ERROR_STATE,
      true},
@@ -353,6 +354,20 @@ static void a_forgotten_script_is_told_apart(void **state)
     assert_false(rbk_server_forgot_script(""));
 }
 
+static void a_node_of_a_cluster_is_known_by_its_refusals(void **state)
+{
+    (void)state;
+    assert_true(rbk_server_is_node("MOVED 3999 192.0.2.1:6381"));
+    assert_true(rbk_server_is_node("ASK 3999 192.0.2.1:6381"));
+    assert_true(rbk_server_is_node("CROSSSLOT Keys in request don't hash to the same slot"));
+    assert_true(rbk_server_is_node(SCRIPT "@user_script: 1: -MOVED 3999 192.0.2.1:6381"));
+    assert_false(rbk_server_is_node("CLUSTERDOWN The cluster is down"));
+    assert_false(rbk_server_is_node("TRYAGAIN Multiple keys request during rehashing of slot"));
+    assert_false(rbk_server_is_node("ASKING"));
+    assert_false(rbk_server_is_node("ERR MOVE"));
+    assert_false(rbk_server_is_node(""));
+}
+
 static void words_are_a_short_line_without_arguments(void **state)
 {
     char words[RBK_SERVER_WORDS_SIZE];
@@ -384,6 +399,7 @@ int main(void)
         cmocka_unit_test(errors_mean_what_they_say),
         cmocka_unit_test(only_the_beginning_counts),
         cmocka_unit_test(a_forgotten_script_is_told_apart),
+        cmocka_unit_test(a_node_of_a_cluster_is_known_by_its_refusals),
         cmocka_unit_test(words_are_a_short_line_without_arguments),
     };
 
