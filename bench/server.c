@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a decision on a server costs: the latency of a lone caller against a PING on a connection of
- * the same kind, taking turns, and decisions a second through the array form. Prints "NAME VALUE"
- * lines for bench/report.py.
+ * the same kind, taking turns with a script that does nothing but read the clock, read a key and
+ * write it, the least that any decision by script costs there; and decisions a second through the
+ * array form. Prints "NAME VALUE" lines for bench/report.py.
  *
  * usage: bench_server SOCKET
  */
@@ -40,7 +41,7 @@ _Noreturn static void die(const char *what, const char *why)
 
 static struct redbucket_limiter *open_limiter(const char *socket_path, const char *query)
 {
-    struct redbucket_limit limit = {.rate = 1e6, .burst = 1e9};
+    struct redbucket_limit limit = {.rate = 1e6, .burst = 1e9, .expiry = 60};
     struct redbucket_limiter *limiter = NULL;
     struct redbucket_store *store = NULL;
     struct redbucket_error error;
@@ -65,15 +66,39 @@ static int connect_raw(const char *path)
     return fd;
 }
 
+/* Sends a command and reads its short answer; returns how long that took. */
+static double ask(int fd, const char *command, char *reply, size_t reply_size)
+{
+    double begin = now();
+    ssize_t len = write(fd, command, strlen(command)) < 0 ? -1 : read(fd, reply, reply_size - 1);
+
+    if (len <= 0 || reply[0] == '-')
+        die("raw connection", "no answer");
+    reply[len] = '\0';
+    return now() - begin;
+}
+
 static double ping(int fd)
 {
-    static const char command[] = "*1\r\n$4\r\nPING\r\n";
-    double begin = now();
-    char reply[16];
+    char reply[64];
 
-    if (write(fd, command, sizeof command - 1) < 0 || read(fd, reply, sizeof reply) != 7)
-        die("PING", "no answer");
-    return now() - begin;
+    return ask(fd, "*1\r\n$4\r\nPING\r\n", reply, sizeof reply);
+}
+
+/* The command that runs the least script. */
+static void load_least(int fd, char *command, size_t size)
+{
+    static const char text[] = "local t = redis.call('TIME') local v = redis.call('GET', KEYS[1]) "
+                               "redis.call('SETEX', KEYS[1], '60', ARGV[1]) return v";
+    char load[512], reply[128];
+
+    (void)snprintf(load, sizeof load, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+                   sizeof text - 1, text);
+    (void)ask(fd, load, reply, sizeof reply);
+    (void)snprintf(command, size,
+                   "*5\r\n$7\r\nEVALSHA\r\n$40\r\n%.40s\r\n$1\r\n1\r\n$15\r\nredbucket:least\r\n"
+                   "$16\r\n0123456789abcdef\r\n",
+                   reply + 5);
 }
 
 static double decide(struct redbucket_limiter *limiter)
@@ -97,18 +122,22 @@ static int order(const void *a, const void *b)
 /* Medians, since a few turns out of many meet the scheduler. */
 static void measure_latency(const char *path)
 {
-    static double pings[TURNS], decisions[TURNS];
+    static double pings[TURNS], leasts[TURNS], decisions[TURNS];
     struct redbucket_limiter *limiter = open_limiter(path, "");
     int fd = connect_raw(path);
+    char least[256], reply[64];
 
+    load_least(fd, least, sizeof least);
     for (int i = 0; i < TURNS; i++) {
         pings[i] = ping(fd);
+        leasts[i] = ask(fd, least, reply, sizeof reply);
         decisions[i] = decide(limiter);
     }
     qsort(pings, TURNS, sizeof pings[0], order);
+    qsort(leasts, TURNS, sizeof leasts[0], order);
     qsort(decisions, TURNS, sizeof decisions[0], order);
-    printf("ping_us %.3f\nserver_one_us %.3f\n", pings[TURNS / 2] * 1e6,
-           decisions[TURNS / 2] * 1e6);
+    printf("ping_us %.3f\nleast_script_us %.3f\nserver_one_us %.3f\n", pings[TURNS / 2] * 1e6,
+           leasts[TURNS / 2] * 1e6, decisions[TURNS / 2] * 1e6);
     (void)close(fd);
 }
 
