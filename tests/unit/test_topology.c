@@ -227,11 +227,11 @@ static char *scattered(unsigned ranges, unsigned places, const char *replica, si
     assert_non_null(bytes);
     *len = (size_t)sprintf(bytes, "*%u\r\n", ranges);
     for (unsigned i = 0; i < ranges; i++)
-        *len +=
-            (size_t)sprintf(bytes + *len,
-                            "*%u\r\n:%u\r\n:%u\r\n*3\r\n$%u\r\nnode-%04u\r\n:%u\r\n"
-                            "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n%s",
-                            replica[0] != '\0' ? 4 : 3, i, i, 9, i % places, 7000 + i % 2, replica);
+        *len += (size_t)sprintf(bytes + *len,
+                                "*%u\r\n:%u\r\n:%u\r\n*3\r\n$%u\r\nnode-%04u\r\n:%u\r\n"
+                                "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n%s",
+                                replica[0] != '\0' ? 4 : 3, i, i, 9, i % places,
+                                7000 + i % places % 2, replica);
     return bytes;
 }
 
