@@ -6,6 +6,7 @@
 #include "client.h"
 
 #include <arpa/inet.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -23,9 +24,17 @@ struct test_client {
     redisReader *reader;
 };
 
+static bool be_patient(int fd, double seconds)
+{
+    const struct timeval patience = {.tv_sec = (time_t)seconds,
+                                     .tv_usec = (suseconds_t)((seconds - floor(seconds)) * 1e6)};
+
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0;
+}
+
 static struct test_client *open_at(const struct sockaddr *address, socklen_t size)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
     struct test_client *client = calloc(1, sizeof *client);
 
     if (client == NULL)
@@ -33,8 +42,7 @@ static struct test_client *open_at(const struct sockaddr *address, socklen_t siz
     client->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     client->reader = redisReaderCreate();
     if (client->fd >= 0 && client->reader != NULL && connect(client->fd, address, size) == 0 &&
-        setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
-        setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0)
+        be_patient(client->fd, PATIENCE_S))
         return client;
     test_client_close(client);
     return NULL;
@@ -57,6 +65,11 @@ struct test_client *test_client_connect(int port)
                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
     return open_at((const struct sockaddr *)&address, sizeof address);
+}
+
+void test_client_patience(struct test_client *client, double seconds)
+{
+    (void)be_patient(client->fd, seconds);
 }
 
 void test_client_close(struct test_client *client)

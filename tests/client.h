@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A plain client of a Redis server, for tests to set things up and to look at what was stored. It
- * blocks, but never for more than half a minute; a reply is hiredis' own, freed by
- * freeReplyObject.
+ * blocks, but never for more than half a minute unless told otherwise; a reply is hiredis' own,
+ * freed by freeReplyObject.
  */
 #ifndef TEST_CLIENT_H
 #define TEST_CLIENT_H
@@ -17,6 +17,9 @@ struct test_client;
 /* NULL when nobody listens there. */
 struct test_client *test_client_open(const char *socket_path);
 struct test_client *test_client_connect(int port);
+
+/* From now on it waits no longer than this for the other side. */
+void test_client_patience(struct test_client *client, double seconds);
 
 /* NULL does nothing. */
 void test_client_close(struct test_client *client);

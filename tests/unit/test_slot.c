@@ -49,6 +49,14 @@ static void slots_are_those_of_servers(void **state)
         {"user1000", 3443},
         {"{user1000}.following", 3443},
         {"{user1000}.followers", 3443},
+        {"foo{bar}zap", 5061},
+        {"foo{bar}{zap}", 5061},
+        {"redbucket:z:a{b}c", 3300},
+        {"redbucket:z:{}x", 10265},
+        {"redbucket:z:{}{b}", 289},
+        {"redbucket:z:{b", 8609},
+        {"redbucket:z:}b{", 14743},
+        {"redbucket:z:2001:db8::1", 2057},
     };
 
     (void)state;
