@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define KEY  "redbucket:a:bad"
-#define HUGE (5u << 20) /* more than a reply may have */
+#define HUGE (9u << 20) /* more than a reply may have */
 
 /* What is put under the key: by a command that makes another type, or bytes. */
 struct foreign {
