@@ -21,7 +21,8 @@
 
 #define TURNS   20000
 #define THREADS 4
-#define BATCH   32
+#define BATCH   32  /* one call of the script */
+#define LONG    256 /* as many as go in one round trip */
 #define KEYS    100000u
 #define SECONDS 2.0
 
@@ -145,6 +146,7 @@ struct worker {
     pthread_t thread;
     struct redbucket_limiter *limiter;
     unsigned number;
+    unsigned len; /* of its arrays */
     unsigned long long decided;
     atomic_bool *stop;
 };
@@ -153,26 +155,26 @@ struct worker {
 static void *work(void *data)
 {
     struct worker *worker = data;
-    struct redbucket_request requests[BATCH];
-    struct redbucket_key keys[BATCH];
-    char texts[BATCH][16];
+    struct redbucket_request requests[LONG];
+    struct redbucket_key keys[LONG];
+    char texts[LONG][16];
     unsigned next = worker->number * 7919;
 
     while (!atomic_load(worker->stop)) {
-        for (unsigned i = 0; i < BATCH; i++) {
+        for (unsigned i = 0; i < worker->len; i++) {
             int len = snprintf(texts[i], sizeof texts[i], "%012u", next++ * 7919u % KEYS);
 
             keys[i] = (struct redbucket_key){"user", texts[i], (size_t)len, 4};
             requests[i] = (struct redbucket_request){.keys = &keys[i], .keys_len = 1, .cost = 1.0};
         }
-        if (redbucket_decide(worker->limiter, requests, BATCH) != REDBUCKET_OK)
+        if (redbucket_decide(worker->limiter, requests, worker->len) != REDBUCKET_OK)
             die("batch", "failed");
-        worker->decided += BATCH;
+        worker->decided += worker->len;
     }
     return NULL;
 }
 
-static void measure_batches(const char *path)
+static void measure_batches(const char *path, unsigned len, const char *name)
 {
     struct redbucket_limiter *limiter = open_limiter(path, "?connections=4");
     struct worker workers[THREADS];
@@ -181,7 +183,7 @@ static void measure_batches(const char *path)
     double begin = now();
 
     for (unsigned i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.limiter = limiter, .number = i, .stop = &stop};
+        workers[i] = (struct worker){.limiter = limiter, .number = i, .len = len, .stop = &stop};
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
             die("thread", "can't start");
     }
@@ -192,7 +194,7 @@ static void measure_batches(const char *path)
         (void)pthread_join(workers[i].thread, NULL);
         decided += workers[i].decided;
     }
-    printf("server_batches %.0f\n", (double)decided / (now() - begin));
+    printf("%s %.0f\n", name, (double)decided / (now() - begin));
 }
 
 int main(int argc, char **argv)
@@ -200,6 +202,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         die("usage", "bench_server SOCKET");
     measure_latency(argv[1]);
-    measure_batches(argv[1]);
+    measure_batches(argv[1], BATCH, "server_batches");
+    measure_batches(argv[1], LONG, "server_arrays");
     return 0;
 }

@@ -191,6 +191,7 @@ enum redbucket_status rbk_policy_create(enum rbk_policy_kind kind, struct redbuc
         .failure = failure,
         .close = close_policy,
         .own_clock_only = inner->ops->own_clock_only,
+        .far = inner->ops->far,
     };
     policy->store.ops = &policy->ops;
     policy->kind = kind;

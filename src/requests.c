@@ -2,11 +2,13 @@
 /*
  * From the caller's requests to the store's and back. Arguments are checked here, before anything
  * is read; the store sees good ones alone. Works in pieces of a fixed size on the stack, so that
- * deciding allocates nothing.
+ * deciding allocates nothing; but for long arrays of a store that is far away, for which a round
+ * trip costs more than memory.
  */
 #include "limiter.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PIECE_REQUESTS 32
@@ -15,15 +17,59 @@
 _Static_assert(PIECE_KEYS >= REDBUCKET_KEYS_MAX, "the largest request fits a piece");
 _Static_assert((int)RBK_GIVE_BACK == (int)REDBUCKET_GIVE_BACK, "operations are numbered alike");
 
+#define LONG_REQUESTS 256
+#define LONG_KEYS     512
+
 /* Some requests in the store's form. `origin` is where each came from. */
 struct piece {
+    struct rbk_request *requests;
+    struct redbucket_request **origin;
+    struct rbk_key *keys;
+    struct rbk_claim *claims;
+    size_t requests_size;
+    size_t keys_size;
+    size_t requests_len;
+    size_t keys_len;
+};
+
+/* What pieces are made in. */
+struct short_piece {
     struct rbk_request requests[PIECE_REQUESTS];
     struct redbucket_request *origin[PIECE_REQUESTS];
     struct rbk_key keys[PIECE_KEYS];
     struct rbk_claim claims[PIECE_KEYS];
-    size_t requests_len;
-    size_t keys_len;
 };
+
+struct long_piece {
+    struct rbk_request requests[LONG_REQUESTS];
+    struct redbucket_request *origin[LONG_REQUESTS];
+    struct rbk_key keys[LONG_KEYS];
+    struct rbk_claim claims[LONG_KEYS];
+};
+
+static struct piece piece_in_short(struct short_piece *memory)
+{
+    return (struct piece){memory->requests,
+                          memory->origin,
+                          memory->keys,
+                          memory->claims,
+                          PIECE_REQUESTS,
+                          PIECE_KEYS,
+                          0,
+                          0};
+}
+
+static struct piece piece_in_long(struct long_piece *memory)
+{
+    return (struct piece){memory->requests,
+                          memory->origin,
+                          memory->keys,
+                          memory->claims,
+                          LONG_REQUESTS,
+                          LONG_KEYS,
+                          0,
+                          0};
+}
 
 static enum redbucket_status check_arguments(const struct redbucket_request *request)
 {
@@ -149,22 +195,28 @@ static void answer(const struct rbk_request *from, struct redbucket_request *to)
     }
 }
 
-/* Decides as many of the requests as fit a piece; returns how many. */
+/* Decides as many of the requests as fit the piece; returns how many. */
 static size_t decide_piece(struct redbucket_limiter *limiter, struct redbucket_request *requests,
-                           size_t requests_len, struct rbk_batch *batch)
+                           size_t requests_len, struct piece *piece, struct rbk_batch *batch)
 {
-    struct piece piece;
     size_t taken = 0;
 
-    piece.requests_len = 0;
-    piece.keys_len = 0;
-    while (taken < requests_len && piece.requests_len < PIECE_REQUESTS &&
-           piece.keys_len + REDBUCKET_KEYS_MAX <= PIECE_KEYS)
-        add_request(limiter, &requests[taken++], &piece);
-    limiter->store->ops->decide(limiter->store, piece.requests, piece.requests_len, batch);
-    for (size_t i = 0; i < piece.requests_len; i++)
-        answer(&piece.requests[i], piece.origin[i]);
+    piece->requests_len = 0;
+    piece->keys_len = 0;
+    while (taken < requests_len && piece->requests_len < piece->requests_size &&
+           piece->keys_len + REDBUCKET_KEYS_MAX <= piece->keys_size)
+        add_request(limiter, &requests[taken++], piece);
+    limiter->store->ops->decide(limiter->store, piece->requests, piece->requests_len, batch);
+    for (size_t i = 0; i < piece->requests_len; i++)
+        answer(&piece->requests[i], piece->origin[i]);
     return taken;
+}
+
+static void decide_all(struct redbucket_limiter *limiter, struct redbucket_request *requests,
+                       size_t requests_len, struct piece *piece, struct rbk_batch *batch)
+{
+    for (size_t done = 0; done < requests_len;)
+        done += decide_piece(limiter, requests + done, requests_len - done, piece, batch);
 }
 
 static enum redbucket_status decide(struct redbucket_limiter *limiter,
@@ -172,9 +224,15 @@ static enum redbucket_status decide(struct redbucket_limiter *limiter,
                                     const double *now)
 {
     struct rbk_batch batch = {.now = now};
+    struct long_piece *memory = NULL;
+    struct short_piece here;
+    struct piece piece;
 
-    for (size_t done = 0; done < requests_len;)
-        done += decide_piece(limiter, requests + done, requests_len - done, &batch);
+    if (requests_len > PIECE_REQUESTS && limiter->store->ops->far)
+        memory = malloc(sizeof *memory);
+    piece = memory != NULL ? piece_in_long(memory) : piece_in_short(&here);
+    decide_all(limiter, requests, requests_len, &piece, &batch);
+    free(memory);
     for (size_t i = 0; i < requests_len; i++) {
         if (requests[i].status != REDBUCKET_OK)
             return requests[i].status;
@@ -213,7 +271,10 @@ enum redbucket_status redbucket_request(struct redbucket_limiter *limiter,
 {
     struct redbucket_request request = {.keys = keys, .keys_len = keys_len, .cost = 1.0};
 
-    (void)decide_piece(limiter, &request, 1, &(struct rbk_batch){.now = NULL});
+    struct short_piece here;
+    struct piece piece = piece_in_short(&here);
+
+    (void)decide_piece(limiter, &request, 1, &piece, &(struct rbk_batch){.now = NULL});
     if (request.status == REDBUCKET_OK)
         *response = request.response;
     return request.status;

@@ -65,6 +65,7 @@ struct rbk_store_ops {
 
     void (*close)(struct redbucket_store *store);
     bool own_clock_only;
+    bool far; /* each call of `decide` costs a round trip */
 };
 
 /* What every store begins with. */

@@ -6,6 +6,7 @@
  * the status of its requests; nothing is sent a second time, but a script that the server said it
  * doesn't know.
  */
+#include "redis/errand.h"
 #include "redis/health.h"
 #include "redis/method.h"
 #include "redis/options.h"
@@ -77,22 +78,20 @@ static void decide_here(struct rbk_request *requests, size_t len)
     }
 }
 
-/* As many requests as fit one call; returns how many. */
+/* As many requests as go in one round trip; returns how many. */
 static size_t decide_some(struct redis *redis, struct rbk_request *requests, size_t len,
                           const struct rbk_deadline *deadline)
 {
     struct rbk_use use = {.pool = &redis->pool, .deadline = deadline};
-    size_t claims = 0;
-    size_t some = 0;
+    size_t claims;
+    size_t some = rbk_script_fit(requests, len, &claims);
 
-    while (some < len && some < RBK_CALL_REQUESTS && claims + requests[some].len <= RBK_CALL_CLAIMS)
-        claims += requests[some++].len;
     if (claims == 0)
         return some;
     enum redbucket_status status = rbk_pool_take(&redis->pool, deadline, &use.peer);
 
     if (status != REDBUCKET_OK) {
-        rbk_method_fail(requests, some, status);
+        rbk_requests_fail(requests, some, status);
     } else {
         status = by_method(&use, requests, some);
         rbk_pool_give(&redis->pool, use.peer, status, use.usable);
@@ -201,6 +200,7 @@ static const struct rbk_store_ops redis_ops = {
     .failure = failure,
     .close = close_redis,
     .own_clock_only = true,
+    .far = true,
 };
 
 static enum redbucket_status init_pool(struct redis *redis, struct redbucket_error *error)

@@ -18,6 +18,11 @@ struct rbk_use {
     bool usable; /* out: the connection may be used on */
 };
 
+/* How many of the requests, from the first on, go in one round trip by script; and how many claims
+ * these have. */
+size_t rbk_script_fit(const struct rbk_request *requests, size_t len, size_t *claims);
+
+/* No more requests than fit one round trip. */
 enum redbucket_status rbk_script_decide(struct rbk_use *use, struct rbk_request *requests,
                                         size_t len);
 
@@ -34,8 +39,5 @@ enum redbucket_status rbk_method_call(struct rbk_use *use, const struct rbk_comm
 
 /* An error reply's status; its words are kept, and `use->usable` is set. */
 enum redbucket_status rbk_method_refused(struct rbk_use *use, const struct rbk_reply *reply);
-
-/* Sets the status of requests that have none yet. */
-void rbk_method_fail(struct rbk_request *requests, size_t len, enum redbucket_status status);
 
 #endif

@@ -33,6 +33,7 @@ static void begin_anew(struct rbk_pool *pool)
         if (peer->lent) {
             rbk_connection_abandon(peer->connection);
             rbk_call_init(&peer->call, &pool->options->key_format, pool->options->codec);
+            peer->more = NULL;
         } else {
             rbk_connection_close(peer->connection);
         }
@@ -90,6 +91,9 @@ void rbk_pool_fini(struct rbk_pool *pool)
         for (unsigned i = 0; i < pool->options->connections; i++) {
             rbk_connection_close(pool->peers[i].connection);
             rbk_call_fini(&pool->peers[i].call);
+            for (int j = 0; j < RBK_CALLS_MAX - 1 && pool->peers[i].more != NULL; j++)
+                rbk_call_fini(&pool->peers[i].more[j]);
+            free(pool->peers[i].more);
         }
         unlock(pool);
     }
@@ -271,6 +275,18 @@ void rbk_pool_last(struct rbk_pool *pool, struct redbucket_error *error)
     lock(pool);
     *error = pool->last;
     unlock(pool);
+}
+
+struct rbk_call *rbk_peer_call(const struct rbk_pool *pool, struct rbk_peer *peer, size_t number)
+{
+    if (number == 0)
+        return &peer->call;
+    if (peer->more == NULL) {
+        peer->more = calloc(RBK_CALLS_MAX - 1, sizeof peer->more[0]);
+        for (int i = 0; i < RBK_CALLS_MAX - 1 && peer->more != NULL; i++)
+            rbk_call_init(&peer->more[i], &pool->options->key_format, pool->options->codec);
+    }
+    return peer->more == NULL ? NULL : &peer->more[number - 1];
 }
 
 uint32_t rbk_pool_random(struct rbk_pool *pool)

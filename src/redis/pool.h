@@ -20,6 +20,9 @@
 
 #define RBK_POOL_MAX 1024u
 
+/* Calls of one round trip on one connection. */
+#define RBK_CALLS_MAX 8
+
 /* A connection, what is behind it, and what a caller works with. */
 struct rbk_peer {
     struct rbk_connection *connection; /* NULL: not connected */
@@ -29,6 +32,7 @@ struct rbk_peer {
     bool hurried;   /* who has it had less than half of its time left */
     unsigned probe; /* the circuit's ticket of who has it */
     struct rbk_call call;
+    struct rbk_call *more; /* RBK_CALLS_MAX - 1 of them, once a long array needed some, or NULL */
 };
 
 /* In memory that a child finds cleared. */
@@ -84,6 +88,10 @@ void rbk_pool_note(struct rbk_pool *pool, enum redbucket_status status, const ch
 
 /* Copies why the server could not be used last. */
 void rbk_pool_last(struct rbk_pool *pool, struct redbucket_error *error);
+
+/* One of the calls that whoever has the peer may use, from 0 to RBK_CALLS_MAX - 1; NULL without
+ * memory, but never for the first. They live as long as the pool. */
+struct rbk_call *rbk_peer_call(const struct rbk_pool *pool, struct rbk_peer *peer, size_t number);
 
 /* A random number, for back-off. */
 uint32_t rbk_pool_random(struct rbk_pool *pool);

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deciding by script: one round trip for a batch, and one more when the server doesn't know the
- * script, once. EVAL teaches it, so that SCRIPT LOAD, which proxies and access lists refuse, is
- * never needed.
+ * Deciding by script: one round trip for a batch, of several calls when it is a long one, and one
+ * more when the server doesn't know the script, once.
  */
+#include "redis/errand.h"
 #include "redis/method.h"
 
 #include <stdio.h>
 #include <string.h>
-
-void rbk_method_fail(struct rbk_request *requests, size_t len, enum redbucket_status status)
-{
-    for (size_t i = 0; i < len; i++) {
-        requests[i].status = status;
-        requests[i].failed = RBK_NONE;
-    }
-}
 
 /* Who named one server has to know that there are others. */
 static void explain(struct rbk_use *use, const char *text, char out[2 * RBK_SERVER_WORDS_SIZE])
@@ -52,83 +44,113 @@ enum redbucket_status rbk_method_call(struct rbk_use *use, const struct rbk_comm
     return status;
 }
 
-/* Sends the call, with the script's text when the server has forgotten it. *reply is of any type
- * but an error. */
-static enum redbucket_status send_call(struct rbk_use *use, struct rbk_reply *reply)
+/* What one reply means to its errand, to the use of the connection, and to `*worst`: of several,
+ * the status by which the connection is lost. False when the errand has to be sent again. */
+static bool settle(struct rbk_use *use, struct rbk_errand *errand, const struct rbk_reply *reply,
+                   enum redbucket_status *worst)
 {
-    struct rbk_call *call = &use->peer->call;
-    for (int with_text = 0; with_text < 2; with_text++) {
-        struct rbk_command command = rbk_call_command(call, with_text != 0);
-        enum redbucket_status status = rbk_method_call(use, &command, 1, reply);
+    bool usable = use->usable;
+    enum redbucket_status status;
 
-        if (status != REDBUCKET_OK)
-            return status;
-        if (reply->type != RBK_REPLY_ERROR)
-            return REDBUCKET_OK;
-        if (!rbk_server_forgot_script(reply->text))
-            return rbk_method_refused(use, reply);
-    }
-    /* It forgot the script in the moment between: nothing ran. */
-    return rbk_method_refused(use, reply);
-}
-
-static enum redbucket_status status_of(enum rbk_outcome outcome)
-{
-    switch (outcome) {
-    case RBK_OUTCOME_DECIDED:
-        return REDBUCKET_OK;
-    case RBK_OUTCOME_STATE:
-        return REDBUCKET_ERROR_STATE;
-    case RBK_OUTCOME_NONSENSE:
+    switch (rbk_errand_settle(errand, reply)) {
+    case RBK_SETTLED:
+        return true;
+    case RBK_FORGOTTEN:
+        return false;
+    case RBK_REFUSED:
+        status = rbk_method_refused(use, reply);
+        rbk_errand_fail(errand, status);
+        break;
+    case RBK_NONSENSE:
+    default:
+        status = REDBUCKET_ERROR_PROTOCOL;
+        use->usable = false;
+        rbk_pool_note(use->pool, status, "the server's answer to the script makes no sense");
         break;
     }
-    return REDBUCKET_ERROR_PROTOCOL;
+    if (*worst == REDBUCKET_OK || !use->usable)
+        *worst = status;
+    use->usable = use->usable && usable;
+    return true;
 }
 
-static bool read_call(const struct rbk_call *call, const struct rbk_reply *reply,
-                      struct rbk_request *requests, size_t len)
+/* One round trip for all of them. Those whose script the server has forgotten are moved to the
+ * front: *len is how many are left to be sent again. */
+static enum redbucket_status send_all(struct rbk_use *use, struct rbk_errand *errands, size_t *len)
 {
-    struct rbk_call_reader reader;
+    struct rbk_command commands[RBK_CALLS_MAX];
+    struct rbk_reply replies[RBK_CALLS_MAX];
+    enum redbucket_status status;
+    size_t left = 0;
 
-    if (!rbk_call_read_begin(&reader, call, reply))
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        struct rbk_request *request = &requests[i];
-
-        request->failed = RBK_NONE;
-        request->status = status_of(
-            rbk_call_read(&reader, &request->ask, request->claims, request->len, &request->answer));
-        if (request->status == REDBUCKET_ERROR_STATE)
-            request->failed = reader.failed;
-        if (request->status == REDBUCKET_ERROR_PROTOCOL)
-            return false;
+    for (size_t i = 0; i < *len; i++)
+        commands[i] = rbk_errand_command(&errands[i]);
+    status = rbk_method_call(use, commands, *len, replies);
+    if (status != REDBUCKET_OK) {
+        for (size_t i = 0; i < *len; i++)
+            rbk_errand_fail(&errands[i], status);
+        return status;
     }
-    return rbk_call_read_end(&reader);
+    for (size_t i = 0; i < *len; i++) {
+        if (!settle(use, &errands[i], &replies[i], &status))
+            errands[left++] = errands[i];
+    }
+    *len = left;
+    return status;
+}
+
+/* Cuts the requests into calls. Returns how many calls there are; requests that name no limit may
+ * be all of one, which then is none. */
+static size_t cut(struct rbk_use *use, struct rbk_request *requests, size_t len,
+                  struct rbk_errand errands[RBK_CALLS_MAX])
+{
+    size_t made = 0;
+    size_t claims;
+
+    for (size_t done = 0; done < len;) {
+        size_t some = rbk_errand_fit(requests + done, len - done, &claims);
+
+        errands[made] = (struct rbk_errand){.requests = requests + done, .len = some};
+        errands[made].call = rbk_peer_call(use->pool, use->peer, made);
+        done += some;
+        if (claims == 0)
+            continue;
+        if (errands[made].call == NULL)
+            rbk_errand_fail(&errands[made], REDBUCKET_ERROR_MEMORY);
+        else if (rbk_errand_pack(&errands[made]))
+            made++;
+    }
+    return made;
+}
+
+size_t rbk_script_fit(const struct rbk_request *requests, size_t len, size_t *claims)
+{
+    size_t done = 0;
+    size_t some;
+
+    *claims = 0;
+    for (int i = 0; i < RBK_CALLS_MAX && done < len; i++) {
+        done += rbk_errand_fit(requests + done, len - done, &some);
+        *claims += some;
+    }
+    return done;
 }
 
 enum redbucket_status rbk_script_decide(struct rbk_use *use, struct rbk_request *requests,
                                         size_t len)
 {
-    struct rbk_call *call = &use->peer->call;
+    struct rbk_errand errands[RBK_CALLS_MAX];
     enum redbucket_status status = REDBUCKET_OK;
-    struct rbk_reply reply;
+    size_t left = cut(use, requests, len, errands);
 
-    rbk_call_clear(call);
-    for (size_t i = 0; i < len; i++) {
-        if (!rbk_call_add(call, &requests[i].ask, requests[i].keys, requests[i].claims,
-                          requests[i].len))
-            status = REDBUCKET_ERROR_MEMORY;
-    }
     use->usable = true;
-    if (status == REDBUCKET_OK)
-        status = send_call(use, &reply);
-    if (status == REDBUCKET_OK && !read_call(call, &reply, requests, len)) {
-        status = REDBUCKET_ERROR_PROTOCOL;
-        use->usable = false;
-        rbk_pool_note(use->pool, status, "the server's answer to the script makes no sense");
+    while (left > 0 && use->usable) {
+        enum redbucket_status sent = send_all(use, errands, &left);
+
+        status = sent != REDBUCKET_OK ? sent : status;
     }
-    if (status != REDBUCKET_OK)
-        rbk_method_fail(requests, len, status);
+    for (size_t i = 0; i < left; i++)
+        rbk_errand_fail(&errands[i], status);
     return status;
 }
 

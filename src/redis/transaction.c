@@ -4,6 +4,7 @@
  * decide here, and write on condition that nobody has touched them meanwhile. When somebody has,
  * wait a random while and try again, until the deadline.
  */
+#include "redis/errand.h"
 #include "redis/method.h"
 
 #include <errno.h>
@@ -333,10 +334,10 @@ enum redbucket_status rbk_transaction_decide(struct rbk_use *use, struct rbk_req
         status = name_buckets(transaction) ? decide_one(transaction) : REDBUCKET_ERROR_MEMORY;
         requests[i].status = status;
         if (!use->usable)
-            rbk_method_fail(&requests[i], len - i, status);
+            rbk_requests_fail(&requests[i], len - i, status);
     }
     if (transaction == NULL)
-        rbk_method_fail(requests, len, status);
+        rbk_requests_fail(requests, len, status);
     free(transaction);
     return use->usable ? REDBUCKET_OK : status;
 }

@@ -86,8 +86,8 @@ static void pack_double(struct rbk_call *call, double number)
     call->packed_len += 8;
 }
 
-/* Takes off the run that was packed last when it says what the one before it says, which then counts
- * one more: a limit that many ask for crosses once. */
+/* Takes off the run that was packed last when it says what the one before it says, which then
+ * counts one more: a limit that many ask for crosses once. */
 static void join_runs(struct rbk_call *call, size_t run)
 {
     unsigned char *last = call->packed + call->run;

@@ -39,7 +39,7 @@ struct rbk_call {
     size_t claims_len;
     unsigned char packed[RBK_CALL_PACKED_SIZE];
     size_t packed_len;
-    size_t run; /* where in `packed` the last run begins */
+    size_t run;          /* where in `packed` the last run begins */
     size_t requests_len; /* but for those that name no limit */
     char claims_text[16];
     unsigned char test_time[8];

@@ -254,7 +254,7 @@ static void a_decision_is_one_round_trip(void **state)
     decide_many(&watched, 32, 1);
     assert_int_equal(turns(&watched), 1);
     decide_many(&watched, MOST, 1);
-    assert_int_equal(turns(&watched), (MOST + 31) / 32);
+    assert_true(turns(&watched) <= (MOST + 31) / 32);
     decide_many(&watched, 1, 0);
     assert_int_equal(turns(&watched), 0);
     unwatch(&watched);

@@ -268,7 +268,7 @@ static void test_a_stopped_server(void **state)
 /* All calls of a long array have one deadline, and those that are out of time say so. */
 static void test_an_array_has_one_deadline(void **state)
 {
-    enum { LEN = 256 };
+    enum { LEN = 2048 };
     static struct redbucket_request requests[LEN];
     struct test_proxy *proxy = test_proxy_start(server, TEST_BY_SOCKET);
     struct redbucket_key key = {"a", "k"};
