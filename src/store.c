@@ -14,8 +14,13 @@ static const struct {
     const char *scheme;
     rbk_store_opener *open;
 } stores[] = {
-    {"memory", rbk_memory_open}, {"shm", rbk_shm_open},    {"redis", rbk_redis_open},
-    {"rediss", rbk_redis_open},  {"unix", rbk_redis_open},
+    {"memory", rbk_memory_open},
+    {"shm", rbk_shm_open},
+    {"redis", rbk_redis_open},
+    {"rediss", rbk_redis_open},
+    {"unix", rbk_redis_open},
+    {"redis+sentinel", rbk_redis_open},
+    {"rediss+sentinel", rbk_redis_open},
 };
 
 static enum redbucket_status open_kind(const struct rbk_url *url, struct redbucket_store **store,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The redis:// store: buckets on one Redis or Valkey server, shared by every process and machine.
+ * The redis:// and redis+sentinel:// stores: buckets on one Redis or Valkey server, shared by every
+ * process and machine.
  *
  * A batch is one round trip on one connection, under one deadline. Whatever goes wrong with it is
  * the status of its requests; nothing is sent a second time, but a script that the server said it
@@ -8,6 +9,7 @@
  */
 #include "redis/errand.h"
 #include "redis/health.h"
+#include "redis/master.h"
 #include "redis/method.h"
 #include "redis/options.h"
 #include "redis/pool.h"
@@ -24,7 +26,8 @@
 struct redis {
     struct redbucket_store store;
     struct rbk_redis_options options;
-    struct rbk_tls *tls; /* or NULL */
+    struct rbk_tls *tls;       /* or NULL */
+    struct rbk_master *master; /* that sentinels name, or NULL */
     struct rbk_pool pool;
 
     /* Counts of this process's; relaxed, since they order nothing. */
@@ -186,6 +189,7 @@ static void close_redis(struct redbucket_store *store)
     struct redis *redis = redis_of(store);
 
     rbk_pool_fini(&redis->pool);
+    rbk_master_destroy(redis->master);
     rbk_tls_destroy(redis->tls);
     free(redis);
 }
@@ -205,11 +209,20 @@ static const struct rbk_store_ops redis_ops = {
 
 static enum redbucket_status init_pool(struct redis *redis, struct redbucket_error *error)
 {
-    const struct rbk_pool_config config = {.options = &redis->options,
-                                           .endpoint = &redis->options.hosts[0],
-                                           .tls = redis->tls,
-                                           .store = &redis->store};
+    struct rbk_pool_config config = {.options = &redis->options,
+                                     .endpoint = &redis->options.hosts[0],
+                                     .tls = redis->tls,
+                                     .store = &redis->store};
 
+    if (redis->options.kind == RBK_KIND_SENTINEL) {
+        enum redbucket_status status =
+            rbk_master_create(&redis->options, redis->tls, &redis->master, error);
+
+        if (status != REDBUCKET_OK)
+            return status;
+        config.endpoint = NULL;
+        config.master = redis->master;
+    }
     return rbk_pool_init(&redis->pool, &config, error);
 }
 

@@ -181,7 +181,7 @@ static _Noreturn void become(const char *program, const struct test_server *serv
         _exit(126);
     for (fd = STDERR_FILENO + 1; fd < FILES_MAX; fd++)
         close(fd);
-    execl(program, program, config, (char *)NULL);
+    execl(program, program, config, server->sentinel ? "--sentinel" : (char *)NULL, (char *)NULL);
     _exit(127);
 }
 
@@ -315,6 +315,7 @@ static bool prepare(struct test_server *server, const struct test_server_options
         return false;
     server->kind = options->kind;
     server->version = test_server_version(program);
+    server->sentinel = options->sentinel;
     if (options->password != NULL)
         snprintf(server->password, sizeof server->password, "%s", options->password);
     snprintf(server->directory, sizeof server->directory, "/tmp/redbucket-server-XXXXXX");

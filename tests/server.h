@@ -43,6 +43,7 @@ bool test_server_have_tls(enum test_server_kind kind);
  *   tls       a port that speaks TLS beside the plain one. The folder then has what
  *             tests/certificates makes; client certificates are not asked for unless `config` says
  *             "tls-auth-clients yes"
+ *   sentinel  it is a sentinel, for which `config` has what to watch
  *
  * Nothing is written to disk unless `config` says so; DEBUG is allowed.
  */
@@ -51,6 +52,7 @@ struct test_server_options {
     const char *config;
     const char *password;
     bool tls;
+    bool sentinel;
 };
 
 /*
@@ -68,6 +70,7 @@ struct test_server {
     char directory[64];
     char socket[96];
     char password[64];
+    bool sentinel;
     struct test_client *client;
     struct test_server *next;
 };

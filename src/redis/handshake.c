@@ -38,21 +38,16 @@ static size_t add(struct handshake *shake, const char *first, const char *second
     return at;
 }
 
-/* The server's words, unless it repeats the password: there are servers, and proxies more so, that
- * quote what they don't understand. */
 static enum redbucket_status refused(const struct handshake *shake,
                                      const struct rbk_redis_options *options, size_t at,
                                      struct redbucket_error *error)
 {
     const struct rbk_reply *reply = &shake->replies[at];
     const char *command = shake->arguments[at][0].bytes;
-    const char *password = options->password;
     char words[RBK_SERVER_WORDS_SIZE];
     bool usable;
 
-    rbk_server_words(reply->text, words);
-    if (password != NULL && password[0] != '\0' && strstr(reply->text, password) != NULL)
-        (void)snprintf(words, sizeof words, "refused, in words that hold the password");
+    rbk_server_words_without(reply->text, options->password, words);
     return rbk_fail(error, rbk_server_error(reply->text, &usable), -1, "%s: %s: %s", shake->where,
                     command, words);
 }
@@ -90,6 +85,10 @@ static enum redbucket_status judge(const struct handshake *shake,
                peer->server.valkey[0] == 0;
     bool in_cluster = options->kind == RBK_KIND_CLUSTER;
 
+    if (peer->server.sentinel)
+        return rbk_fail(error, REDBUCKET_ERROR_UNSUPPORTED, -1,
+                        "%s: a sentinel keeps no buckets, it is for a redis+sentinel:// URL",
+                        shake->where);
     if (peer->server.replica && !in_cluster)
         return rbk_fail(error, REDBUCKET_ERROR_READONLY, -1,
                         "%s: the server is a replica, connect to its master", shake->where);

@@ -6,6 +6,7 @@
 
 #include "fork_page.h"
 #include "redis/handshake.h"
+#include "redis/master.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,7 +72,9 @@ enum redbucket_status rbk_pool_init(struct rbk_pool *pool, const struct rbk_pool
         return status;
     pool->options = options;
     pool->store = config->store;
-    status = rbk_transport_create(config->endpoint, config->tls, &pool->transport, error);
+    pool->master = config->master;
+    if (config->master == NULL)
+        status = rbk_transport_create(config->endpoint, config->tls, &pool->transport, error);
     if (status != REDBUCKET_OK)
         return status;
     pool->peers = calloc(options->connections, sizeof pool->peers[0]);
@@ -120,31 +123,6 @@ static struct rbk_peer *idle_locked(struct rbk_pool *pool)
     return idle;
 }
 
-static enum redbucket_status wait_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline)
-{
-    struct rbk_pool_live *live = pool->live;
-
-#ifdef HAVE_CLOCKWAIT
-    if (pthread_cond_clockwait(&live->returned, &live->mutex, CLOCK_MONOTONIC, &deadline->at) ==
-        ETIMEDOUT)
-        return REDBUCKET_ERROR_TIMEOUT;
-#else
-    /* By the clock that can be set, so only in short pieces. */
-    struct timespec piece;
-
-    (void)clock_gettime(CLOCK_REALTIME, &piece);
-    piece.tv_nsec += 5000000;
-    if (piece.tv_nsec >= 1000000000) {
-        piece.tv_nsec -= 1000000000;
-        piece.tv_sec++;
-    }
-    (void)pthread_cond_timedwait(&live->returned, &live->mutex, &piece);
-    if (rbk_deadline_left(deadline) <= 0.0)
-        return REDBUCKET_ERROR_TIMEOUT;
-#endif
-    return REDBUCKET_OK;
-}
-
 /* Only who needs it reads the clock. */
 static bool admit_locked(struct rbk_pool *pool, unsigned *probe)
 {
@@ -164,10 +142,8 @@ borrow_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline, struct
             return REDBUCKET_OK;
         }
         rbk_circuit_leave(&pool->circuit, probe);
-        enum redbucket_status status = wait_locked(pool, deadline);
-
-        if (status != REDBUCKET_OK)
-            return status;
+        if (!rbk_deadline_await(&pool->live->returned, &pool->live->mutex, deadline))
+            return REDBUCKET_ERROR_TIMEOUT;
     }
     /* Whoever else waits for a connection is to be refused as well, not left waiting. */
     (void)pthread_cond_signal(&pool->live->returned);
@@ -182,6 +158,27 @@ static void hang_up(struct rbk_peer *peer)
 
     peer->connection = NULL;
     rbk_connection_close(connection);
+}
+
+/* An idle connection that has ended may be the first sign of a master that has moved. */
+static bool is_good(struct rbk_pool *pool, struct rbk_peer *peer)
+{
+    if (pool->master != NULL && !rbk_master_is_current(pool->master, peer))
+        return false;
+    if (rbk_connection_good(peer->connection))
+        return true;
+    if (pool->master != NULL)
+        rbk_master_lost(pool->master, peer);
+    return false;
+}
+
+static enum redbucket_status connect_peer(struct rbk_pool *pool,
+                                          const struct rbk_deadline *deadline,
+                                          struct rbk_peer *peer, struct redbucket_error *error)
+{
+    return pool->master != NULL
+               ? rbk_master_connect(pool->master, deadline, peer, error)
+               : rbk_handshake(pool->options, pool->transport, deadline, peer, error);
 }
 
 enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
@@ -199,10 +196,10 @@ enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_dead
     if (status != REDBUCKET_OK)
         return status;
     peer->hurried = rbk_deadline_left(deadline) < pool->options->timeout / 2;
-    if (peer->connection != NULL && !rbk_connection_good(peer->connection))
+    if (peer->connection != NULL && !is_good(pool, peer))
         hang_up(peer);
     if (peer->connection == NULL) {
-        status = rbk_handshake(pool->options, pool->transport, deadline, peer, &error);
+        status = connect_peer(pool, deadline, peer, &error);
         if (status != REDBUCKET_OK) {
             rbk_pool_note(pool, status, error.message);
             rbk_pool_give(pool, peer, status, false);
@@ -237,6 +234,8 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
     char reason[sizeof pool->last.message];
     bool was_open, is_open;
 
+    if (pool->master != NULL && (down || status == REDBUCKET_ERROR_IO))
+        rbk_master_lost(pool->master, peer);
     if (!usable)
         hang_up(peer);
     lock(pool);

@@ -29,11 +29,14 @@ struct rbk_peer {
     struct rbk_server server;
     bool by_transaction;
     bool lent;
-    bool hurried;   /* who has it had less than half of its time left */
-    unsigned probe; /* the circuit's ticket of who has it */
+    bool hurried;        /* who has it had less than half of its time left */
+    unsigned probe;      /* the circuit's ticket of who has it */
+    unsigned generation; /* of the master, where one is followed */
     struct rbk_call call;
     struct rbk_call *more; /* RBK_CALLS_MAX - 1 of them, once a long array needed some, or NULL */
 };
+
+struct rbk_master;
 
 /* In memory that a child finds cleared. */
 struct rbk_pool_live {
@@ -44,8 +47,9 @@ struct rbk_pool_live {
 
 struct rbk_pool {
     const struct rbk_redis_options *options;
-    struct rbk_transport *transport;
-    struct redbucket_store *store; /* whom to tell of events, or NULL */
+    struct rbk_transport *transport; /* or NULL, and then there is a master */
+    struct rbk_master *master;       /* or NULL */
+    struct redbucket_store *store;   /* whom to tell of events, or NULL */
     struct rbk_pool_live *live;
     struct rbk_peer *peers; /* options->connections of them; guarded by live->mutex, as all below */
     struct rbk_circuit circuit;
@@ -59,7 +63,8 @@ struct rbk_pool {
  */
 struct rbk_pool_config {
     const struct rbk_redis_options *options;
-    const struct rbk_endpoint *endpoint; /* whom to connect to */
+    const struct rbk_endpoint *endpoint; /* whom to connect to, or NULL for the */
+    struct rbk_master *master;           /* of a service */
     struct rbk_tls *tls;                 /* or NULL */
     struct redbucket_store *store;       /* whom to tell of events, or NULL */
 };

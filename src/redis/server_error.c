@@ -170,3 +170,13 @@ void rbk_server_words(const char *text, char words[RBK_SERVER_WORDS_SIZE])
         words[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i];
     words[len] = '\0';
 }
+
+void rbk_server_words_without(const char *text, const char *secret,
+                              char words[RBK_SERVER_WORDS_SIZE])
+{
+    static const char instead[] = "refused, in words that hold the password";
+
+    rbk_server_words(text, words);
+    if (secret != NULL && secret[0] != '\0' && strstr(text, secret) != NULL)
+        memcpy(words, instead, sizeof instead);
+}

@@ -154,6 +154,18 @@ static void test_a_replica_is_refused(void **state)
     assert_int_equal(shake(), REDBUCKET_ERROR_READONLY);
 }
 
+/* Which tells of a master, and is none. */
+static void test_a_sentinel_is_refused(void **state)
+{
+    (void)state;
+    prepare("redis://h:26379");
+    fake_server_say("INFO", RBK_REPLY_STRING, "redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
+    fake_server_say("ROLE", RBK_REPLY_ERROR, "NOPERM no");
+    assert_int_equal(shake(), REDBUCKET_ERROR_UNSUPPORTED);
+    assert_string_equal(error.message, "h:26379: a sentinel keeps no buckets, it is for a "
+                                       "redis+sentinel:// URL");
+}
+
 /* Which node has a slot is for the node to say, by what it answers to a call. */
 static void test_a_replica_of_a_cluster_is_a_node(void **state)
 {
@@ -232,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_info_and_role_may_be_refused),
         cmocka_unit_test(test_a_server_that_cannot_answer_now_is_not_ready),
         cmocka_unit_test(test_a_replica_is_refused),
+        cmocka_unit_test(test_a_sentinel_is_refused),
         cmocka_unit_test(test_a_replica_of_a_cluster_is_a_node),
         cmocka_unit_test(test_old_servers_decide_by_transaction),
         cmocka_unit_test(test_no_password_is_repeated),
