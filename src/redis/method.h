@@ -29,7 +29,10 @@ enum redbucket_status rbk_script_decide(struct rbk_use *use, struct rbk_request 
 enum redbucket_status rbk_transaction_decide(struct rbk_use *use, struct rbk_request *requests,
                                              size_t len);
 
-/* Reads one bucket's state, by either method. */
+enum redbucket_status rbk_transaction_read(struct rbk_use *use, const struct rbk_key *key,
+                                           struct rbk_state *state);
+
+/* Reads one bucket's state, by either method. ERROR_STATE leaves the connection good. */
 enum redbucket_status rbk_method_read(struct rbk_use *use, const struct rbk_key *key,
                                       struct rbk_state *state);
 

@@ -154,32 +154,25 @@ enum redbucket_status rbk_script_decide(struct rbk_use *use, struct rbk_request 
     return status;
 }
 
+/* A peek shows the state as it is, and what the limit would say of it is nobody's concern. */
+static enum redbucket_status script_read(struct rbk_use *use, const struct rbk_key *key,
+                                         struct rbk_state *state)
+{
+    struct rbk_claim claim = {.limit = {.rate = 1.0}};
+    struct rbk_request peek = {
+        .ask = {.operation = RBK_PEEK, .cost = 1.0}, .keys = key, .claims = &claim, .len = 1};
+    enum redbucket_status status = rbk_script_decide(use, &peek, 1);
+
+    if (status == REDBUCKET_OK)
+        status = peek.status;
+    if (status == REDBUCKET_OK)
+        *state = claim.state;
+    return status;
+}
+
 enum redbucket_status rbk_method_read(struct rbk_use *use, const struct rbk_key *key,
                                       struct rbk_state *state)
 {
-    struct rbk_call *call = &use->peer->call;
-    struct rbk_claim none = {.expiry = 0.0};
-    struct rbk_ask ask = {.operation = RBK_PEEK};
-    struct rbk_argument arguments[2] = {{"GET", 3}};
-    struct rbk_command command = {arguments, 2};
-    struct rbk_reply reply;
-
-    rbk_call_clear(call);
-    if (!rbk_call_add(call, &ask, key, &none, 1))
-        return REDBUCKET_ERROR_MEMORY;
-    arguments[1] = (struct rbk_argument){call->names, call->names_len};
-    enum redbucket_status status = rbk_method_call(use, &command, 1, &reply);
-
-    if (status != REDBUCKET_OK)
-        return status;
-    if (reply.type == RBK_REPLY_ERROR)
-        return rbk_method_refused(use, &reply);
-    *state = (struct rbk_state){.exists = false};
-    if (reply.type == RBK_REPLY_NIL)
-        return REDBUCKET_OK;
-    return reply.type == RBK_REPLY_STRING &&
-                   rbk_state_decode(call->codec, (const unsigned char *)reply.text, reply.len,
-                                    state)
-               ? REDBUCKET_OK
-               : REDBUCKET_ERROR_STATE;
+    return use->peer->by_transaction ? rbk_transaction_read(use, key, state)
+                                     : script_read(use, key, state);
 }

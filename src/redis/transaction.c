@@ -3,9 +3,12 @@
  * Deciding by transaction, for servers before Redis 3.2: watch the buckets, read them and the time,
  * decide here, and write on condition that nobody has touched them meanwhile. When somebody has,
  * wait a random while and try again, until the deadline.
+ *
+ * MULTI goes out with what reads: nothing is written before the server has said that it watches and
+ * will write all or nothing.
  */
 #include "redis/errand.h"
-#include "redis/method.h"
+#include "redis/look.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,14 +22,15 @@
 /* The longest wait between two attempts, in seconds; it begins at a sixteenth of that. */
 #define BACK_OFF 0.016
 
-/* WATCH, MGET and TIME, and a TYPE for each key, since MGET shows another type as nothing. */
-#define READ_COMMANDS (3 + CLAIMS)
+/* WATCH, a look at each bucket, TIME and MULTI. */
+#define READ_COMMANDS  (3 + CLAIMS * RBK_LOOK_COMMANDS)
+#define READ_ARGUMENTS (3 + CLAIMS + CLAIMS * RBK_LOOK_ARGUMENTS)
 
 struct transaction {
     struct rbk_use *use;
     struct rbk_request *request;
     struct rbk_argument names[CLAIMS];
-    struct rbk_argument arguments[2 + CLAIMS * 5];
+    struct rbk_argument arguments[READ_ARGUMENTS];
     struct rbk_command commands[READ_COMMANDS];
     struct rbk_reply replies[READ_COMMANDS];
     unsigned char states[CLAIMS][RBK_STATE_SIZE];
@@ -64,14 +68,22 @@ static enum redbucket_status send_commands(struct transaction *transaction)
                                                    transaction->commands_len, transaction->replies);
 
     for (size_t i = 0; status == REDBUCKET_OK && i < transaction->commands_len; i++) {
-        if (transaction->replies[i].type == RBK_REPLY_ERROR) {
-            bool watched = i > 0 || strcmp(transaction->arguments[0].bytes, "WATCH") != 0;
-
+        if (rbk_look_refused(&transaction->replies[i]))
             status = rbk_method_refused(use, &transaction->replies[i]);
-            /* What was watched or queued stays so: never again on this connection. */
-            use->usable = use->usable && !watched;
-        }
     }
+    return status;
+}
+
+/* Ends the transaction that reading has begun, and the watch. Where that can't be, the connection
+ * stays in the middle of it, and is not used again. */
+static enum redbucket_status discard(struct transaction *transaction)
+{
+    begin_commands(transaction);
+    begin_command(transaction, "DISCARD");
+    enum redbucket_status status = send_commands(transaction);
+
+    if (status != REDBUCKET_OK)
+        transaction->use->usable = false;
     return status;
 }
 
@@ -104,59 +116,71 @@ static bool read_time(const struct rbk_reply *reply, double *now)
     return true;
 }
 
-static enum redbucket_status nonsense(struct transaction *transaction)
+static enum redbucket_status nonsense(struct rbk_use *use)
 {
-    transaction->use->usable = false;
-    rbk_pool_note(transaction->use->pool, REDBUCKET_ERROR_PROTOCOL,
+    use->usable = false;
+    rbk_pool_note(use->pool, REDBUCKET_ERROR_PROTOCOL,
                   "the server's answer to a transaction makes no sense");
     return REDBUCKET_ERROR_PROTOCOL;
 }
 
-/* MGET shows nothing. A string then was written after it, by somebody else. */
-static enum redbucket_status read_type(const struct rbk_reply *type)
-{
-    if (type->type == RBK_REPLY_STATUS && strcmp(type->text, "none") == 0)
-        return REDBUCKET_OK;
-    if (type->type == RBK_REPLY_STATUS && strcmp(type->text, "string") == 0)
-        return REDBUCKET_ERROR_CONFLICT;
-    return REDBUCKET_ERROR_STATE;
-}
-
-/* Takes one state, given what MGET and TYPE say of it. */
-static enum redbucket_status read_state(struct transaction *transaction, size_t index,
-                                        const struct rbk_reply *text, const struct rbk_reply *type)
+/* Takes one state, by what the looks at it say. */
+static enum redbucket_status read_state(struct transaction *transaction, size_t index)
 {
     struct rbk_request *request = transaction->request;
-    struct rbk_state *state = &request->claims[index].state;
+    const struct rbk_reply *replies = &transaction->replies[1 + index * RBK_LOOK_COMMANDS];
 
-    *state = (struct rbk_state){.exists = text->type == RBK_REPLY_STRING};
-    if (!state->exists)
-        return read_type(type);
-    return rbk_state_decode(transaction->use->peer->call.codec, (const unsigned char *)text->text,
-                            text->len, state) ||
-                   request->ask.operation == RBK_RESET
-               ? REDBUCKET_OK
-               : REDBUCKET_ERROR_STATE;
+    switch (
+        rbk_look_read(transaction->use->peer->call.codec, replies, &request->claims[index].state)) {
+    case RBK_LOOKED_NOTHING:
+    case RBK_LOOKED_STATE:
+        return REDBUCKET_OK;
+    case RBK_LOOKED_BYTES:
+        if (request->ask.operation == RBK_RESET)
+            return REDBUCKET_OK;
+        break;
+    case RBK_LOOKED_OTHER:
+        break;
+    case RBK_LOOKED_NONSENSE:
+        return nonsense(transaction->use);
+    }
+    request->failed = index;
+    return REDBUCKET_ERROR_STATE;
 }
 
 static enum redbucket_status read_replies(struct transaction *transaction)
 {
     struct rbk_request *request = transaction->request;
-    const struct rbk_reply *states = &transaction->replies[1];
+    const struct rbk_reply *end = &transaction->replies[transaction->commands_len];
+    enum redbucket_status status = REDBUCKET_OK;
 
-    if (states->type != RBK_REPLY_ARRAY || states->len != request->len ||
-        !read_time(&transaction->replies[2], &request->ask.now))
-        return nonsense(transaction);
-    for (size_t i = 0; i < request->len; i++) {
-        enum redbucket_status status =
-            read_state(transaction, i, &states->elements[i], &transaction->replies[3 + i]);
+    if (transaction->replies[0].type != RBK_REPLY_STATUS || end[-1].type != RBK_REPLY_STATUS ||
+        !read_time(&end[-2], &request->ask.now))
+        return nonsense(transaction->use);
+    for (size_t i = 0; status == REDBUCKET_OK && i < request->len; i++)
+        status = read_state(transaction, i);
+    return status;
+}
 
-        if (status == REDBUCKET_ERROR_STATE)
-            request->failed = i;
-        if (status != REDBUCKET_OK)
-            return status;
-    }
-    return REDBUCKET_OK;
+static void add_look(struct transaction *transaction, struct rbk_argument name)
+{
+    rbk_look_commands(transaction->use->peer->call.codec, name,
+                      &transaction->arguments[transaction->arguments_len],
+                      &transaction->commands[transaction->commands_len]);
+    transaction->arguments_len += RBK_LOOK_ARGUMENTS;
+    transaction->commands_len += RBK_LOOK_COMMANDS;
+}
+
+/* What was begun has to be ended. Without MULTI, what is watched stays so. */
+static void take_back(struct transaction *transaction)
+{
+    bool begun = transaction->replies[transaction->commands_len - 1].type != RBK_REPLY_ERROR;
+    bool watched = transaction->replies[0].type != RBK_REPLY_ERROR;
+
+    if (begun)
+        (void)discard(transaction);
+    else
+        transaction->use->usable = !watched;
 }
 
 static enum redbucket_status watch_and_read(struct transaction *transaction)
@@ -167,24 +191,17 @@ static enum redbucket_status watch_and_read(struct transaction *transaction)
     begin_command(transaction, "WATCH");
     for (size_t i = 0; i < len; i++)
         add_argument(transaction, transaction->names[i]);
-    begin_command(transaction, "MGET");
     for (size_t i = 0; i < len; i++)
-        add_argument(transaction, transaction->names[i]);
+        add_look(transaction, transaction->names[i]);
     begin_command(transaction, "TIME");
-    for (size_t i = 0; i < len; i++) {
-        begin_command(transaction, "TYPE");
-        add_argument(transaction, transaction->names[i]);
-    }
+    begin_command(transaction, "MULTI");
     enum redbucket_status status = send_commands(transaction);
 
-    return status == REDBUCKET_OK ? read_replies(transaction) : status;
-}
-
-static enum redbucket_status unwatch(struct transaction *transaction)
-{
-    begin_commands(transaction);
-    begin_command(transaction, "UNWATCH");
-    return send_commands(transaction);
+    if (status == REDBUCKET_OK)
+        return read_replies(transaction);
+    if (transaction->use->usable)
+        take_back(transaction);
+    return status;
 }
 
 /* The larger of the zone's expiry and ceil(value / rate) + 1. */
@@ -225,8 +242,8 @@ static enum redbucket_status check_exec(struct transaction *transaction,
 {
     if (exec->type == RBK_REPLY_NIL)
         return REDBUCKET_ERROR_CONFLICT;
-    if (exec->type != RBK_REPLY_ARRAY || exec->len != transaction->commands_len - 2)
-        return nonsense(transaction);
+    if (exec->type != RBK_REPLY_ARRAY || exec->len != transaction->commands_len - 1)
+        return nonsense(transaction->use);
     for (size_t i = 0; i < exec->len; i++) {
         if (exec->elements[i].type == RBK_REPLY_ERROR)
             return rbk_method_refused(transaction->use, &exec->elements[i]);
@@ -237,16 +254,18 @@ static enum redbucket_status check_exec(struct transaction *transaction,
 static enum redbucket_status write_all(struct transaction *transaction)
 {
     begin_commands(transaction);
-    begin_command(transaction, "MULTI");
     for (size_t i = 0; i < transaction->request->len; i++)
         add_write(transaction, i);
-    if (transaction->commands_len == 1)
-        return unwatch(transaction);
+    if (transaction->commands_len == 0)
+        return discard(transaction);
     begin_command(transaction, "EXEC");
     enum redbucket_status status = send_commands(transaction);
 
-    if (status != REDBUCKET_OK)
+    if (status != REDBUCKET_OK) {
+        /* What was queued stays so. */
+        transaction->use->usable = false;
         return status;
+    }
     return check_exec(transaction, &transaction->replies[transaction->commands_len - 1]);
 }
 
@@ -256,8 +275,8 @@ static enum redbucket_status attempt(struct transaction *transaction)
     struct rbk_request *request = transaction->request;
     enum redbucket_status status = watch_and_read(transaction);
 
-    if (status == REDBUCKET_ERROR_STATE || status == REDBUCKET_ERROR_CONFLICT) {
-        enum redbucket_status cleared = unwatch(transaction);
+    if (status == REDBUCKET_ERROR_STATE) {
+        enum redbucket_status cleared = discard(transaction);
 
         return cleared == REDBUCKET_OK ? status : cleared;
     }
@@ -340,4 +359,39 @@ enum redbucket_status rbk_transaction_decide(struct rbk_use *use, struct rbk_req
         rbk_requests_fail(requests, len, status);
     free(transaction);
     return use->usable ? REDBUCKET_OK : status;
+}
+
+enum redbucket_status rbk_transaction_read(struct rbk_use *use, const struct rbk_key *key,
+                                           struct rbk_state *state)
+{
+    struct rbk_call *call = &use->peer->call;
+    struct rbk_claim none = {.expiry = 0.0};
+    struct rbk_ask ask = {.operation = RBK_PEEK};
+    struct rbk_argument arguments[RBK_LOOK_ARGUMENTS];
+    struct rbk_command commands[RBK_LOOK_COMMANDS];
+    struct rbk_reply replies[RBK_LOOK_COMMANDS];
+
+    use->usable = true;
+    rbk_call_clear(call);
+    if (!rbk_call_add(call, &ask, key, &none, 1))
+        return REDBUCKET_ERROR_MEMORY;
+    rbk_look_commands(call->codec, (struct rbk_argument){call->names, call->names_len}, arguments,
+                      commands);
+    enum redbucket_status status = rbk_method_call(use, commands, RBK_LOOK_COMMANDS, replies);
+
+    for (size_t i = 0; i < RBK_LOOK_COMMANDS && status == REDBUCKET_OK; i++) {
+        if (rbk_look_refused(&replies[i]))
+            status = rbk_method_refused(use, &replies[i]);
+    }
+    if (status != REDBUCKET_OK)
+        return status;
+    switch (rbk_look_read(call->codec, replies, state)) {
+    case RBK_LOOKED_NOTHING:
+    case RBK_LOOKED_STATE:
+        return REDBUCKET_OK;
+    case RBK_LOOKED_NONSENSE:
+        return nonsense(use);
+    default:
+        return REDBUCKET_ERROR_STATE;
+    }
 }

@@ -13,17 +13,16 @@
 
 #define LEN(array) (sizeof(array) / sizeof(array)[0])
 
-#define NIL_STATE "*1\r\n$-1\r\n"
-#define TIME      "*2\r\n$10\r\n1000000000\r\n$1\r\n0\r\n"
+#define TIME "*2\r\n$10\r\n1000000000\r\n$1\r\n0\r\n"
 
 static const struct test_rule good[] = {
     {.command = "INFO", .answer = "$21\r\nredis_version:3.0.5\r\n\r\n"},
     {.command = "ROLE", .answer = "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"},
     {.command = "WATCH", .answer = "+OK\r\n"},
-    {.command = "UNWATCH", .answer = "+OK\r\n"},
-    {.command = "MGET", .answer = NIL_STATE},
-    {.command = "TIME", .answer = TIME},
     {.command = "TYPE", .answer = "+none\r\n"},
+    {.command = "GETRANGE", .answer = "$0\r\n\r\n"},
+    {.command = "TIME", .answer = TIME},
+    {.command = "DISCARD", .answer = "+OK\r\n"},
     {.command = "MULTI", .answer = "+OK\r\n"},
     {.command = "SETEX", .answer = "+QUEUED\r\n"},
     {.command = "EXEC", .answer = "*1\r\n+OK\r\n"},
@@ -70,24 +69,34 @@ static void test_the_good_peer_is_good(void **state)
     end(&host, peer);
 }
 
-/* Without WATCH a write would be lost: nothing is written then. */
-static void test_a_server_without_watch(void **state)
+/* Without WATCH a write would be lost, and without MULTI it would be made whatever others did:
+ * nothing is written then. */
+static void test_a_server_without_transactions(void **state)
 {
     static const struct test_rule rules[] = {
-        {.command = "WATCH", .answer = "-ERR unknown command 'WATCH'\r\n"}};
-    struct test_host host;
-    struct test_peer *peer = begin(&host, rules, LEN(rules), "method=transaction");
+        {.command = "WATCH", .answer = "-ERR unknown command 'WATCH'\r\n"},
+        {.command = "MULTI", .answer = "-ERR unknown command 'MULTI'\r\n"},
+    };
 
     (void)state;
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_ERROR_UNSUPPORTED);
-    assert_int_equal(test_peer_commands(peer, "MULTI"), 0);
-    assert_int_equal(test_peer_commands(peer, "SETEX"), 0);
-    assert_int_equal(host.down, 0);
-    end(&host, peer);
+    for (size_t first = 0; first < 2; first++) {
+        for (size_t len = 1; first + len <= LEN(rules); len++) {
+            struct test_host host;
+            struct test_peer *peer = begin(&host, rules + first, len, "method=transaction");
+
+            for (int i = 0; i < 3; i++)
+                assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_ERROR_UNSUPPORTED);
+            assert_int_equal(test_peer_commands(peer, "SETEX"), 0);
+            assert_int_equal(test_peer_commands(peer, "EXEC"), 0);
+            assert_int_equal(host.down, 0);
+            /* What can't be ended is hung up on. */
+            assert_int_equal(test_peer_connections(peer), first == 1 ? 3 : 1);
+            end(&host, peer);
+        }
+    }
 }
 
-/* What the answers to one command come to; nothing is believed, and the connection not used on. */
+/* What the answers to one command come to; nothing is believed of what isn't whole. */
 struct fault {
     const char *command;
     const char *answer;
@@ -110,14 +119,20 @@ static void test_refusals_and_nonsense(void **state)
         {"EXEC", "*0\r\n", REDBUCKET_ERROR_PROTOCOL},
         {"EXEC", "*2\r\n+OK\r\n+OK\r\n", REDBUCKET_ERROR_PROTOCOL},
         {"EXEC", "+OK\r\n", REDBUCKET_ERROR_PROTOCOL},
-        {"MGET", "*0\r\n", REDBUCKET_ERROR_PROTOCOL},
-        {"MGET", "+OK\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"WATCH", ":1\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"MULTI", "$2\r\nOK\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"TYPE", "$4\r\nnone\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"TYPE", "-NOPERM this user has no permissions\r\n", REDBUCKET_ERROR_AUTH},
+        {"GETRANGE", "*0\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"GETRANGE", "$-1\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"GETRANGE", "+OK\r\n", REDBUCKET_ERROR_PROTOCOL},
+        {"GETRANGE", "-NOPERM this user has no permissions\r\n", REDBUCKET_ERROR_AUTH},
         {"TIME", "*1\r\n$10\r\n1700000000\r\n", REDBUCKET_ERROR_PROTOCOL},
         {"TIME", "*2\r\n$10\r\n1700000000\r\n$1\r\nx\r\n", REDBUCKET_ERROR_PROTOCOL},
         {"TIME", "*2\r\n$10\r\n-700000000\r\n$1\r\n0\r\n", REDBUCKET_ERROR_PROTOCOL},
         {"TIME", "*2\r\n:1700000000\r\n:0\r\n", REDBUCKET_ERROR_PROTOCOL},
-        {"MGET", "*1\r\n$3\r\nabc\r\n", REDBUCKET_ERROR_STATE},
-        {"TYPE", "+list\r\n", REDBUCKET_ERROR_STATE},
+        {"GETRANGE", "$3\r\nabc\r\n", REDBUCKET_ERROR_STATE},
+        {"GETRANGE", "-WRONGTYPE Operation against a key\r\n", REDBUCKET_ERROR_STATE},
     };
 
     (void)state;
@@ -132,8 +147,8 @@ static void test_refusals_and_nonsense(void **state)
         test_host_failure(&host, &error);
         if (faults[i].status != REDBUCKET_ERROR_STATE)
             assert_int_equal(error.status, faults[i].status);
-        if (strcmp(faults[i].command, "EXEC") != 0 && faults[i].status != REDBUCKET_ERROR_STATE)
-            assert_int_equal(test_peer_commands(peer, "UNWATCH"), 0);
+        if (faults[i].status == REDBUCKET_ERROR_PROTOCOL)
+            assert_int_equal(test_peer_commands(peer, "DISCARD"), 0);
         (void)test_host_recover(&host, "k");
         assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
         end(&host, peer);
@@ -144,7 +159,6 @@ static void test_refusals_and_nonsense(void **state)
 static void test_an_error_inside_exec_among_several_limits(void **state)
 {
     static const struct test_rule rules[] = {
-        {.command = "MGET", .answer = "*2\r\n$-1\r\n$-1\r\n"},
         {.command = "EXEC",
          .answer = "*2\r\n+OK\r\n-ERR invalid expire time in 'setex' command\r\n"},
     };
@@ -177,22 +191,68 @@ static void test_interference_is_tried_again(void **state)
     end(&host, peer);
 }
 
-/* The bucket was made between MGET and TYPE: no fault of its state. */
-static void test_a_bucket_made_in_the_middle_is_interference(void **state)
+/* Between the commands that look at it, a bucket may be made, and may expire: no fault of its
+ * state. The types of before and after, and what is seen between. */
+static void test_a_bucket_that_comes_and_goes(void **state)
 {
-    static const struct test_rule rules[] = {
-        {.command = "TYPE", .answer = "+string\r\n", .times = 2},
+    static const struct {
+        const char *before, *text, *after;
+        enum redbucket_status status;
+    } looks[] = {
+        {"+none\r\n", "$0\r\n\r\n", "+string\r\n", REDBUCKET_OK},
+        {"+string\r\n", "$0\r\n\r\n", "+none\r\n", REDBUCKET_OK},
+        {"+none\r\n", "$0\r\n\r\n", "+list\r\n", REDBUCKET_ERROR_STATE},
+        {"+list\r\n", "$0\r\n\r\n", "+none\r\n", REDBUCKET_OK},
+        {"+string\r\n", "$0\r\n\r\n", "+string\r\n", REDBUCKET_ERROR_STATE},
+        {"+none\r\n", "$1\r\n7\r\n", "+string\r\n", REDBUCKET_ERROR_STATE},
+        {"+list\r\n", "-WRONGTYPE Operation\r\n", "+none\r\n", REDBUCKET_ERROR_STATE},
     };
-    struct test_host host;
-    struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=5s");
 
     (void)state;
-    assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
-    assert_int_equal(test_peer_commands(peer, "WATCH"), 3);
-    assert_int_equal(test_peer_commands(peer, "UNWATCH"), 2);
-    assert_int_equal(test_peer_commands(peer, "EXEC"), 1);
-    assert_int_equal(test_peer_connections(peer), 1);
-    end(&host, peer);
+    for (size_t i = 0; i < LEN(looks); i++) {
+        const struct test_rule rules[] = {
+            {.command = "TYPE", .answer = looks[i].before, .times = 1},
+            {.command = "TYPE", .answer = looks[i].after, .times = 1},
+            {.command = "GETRANGE", .answer = looks[i].text, .times = 1},
+        };
+        struct test_host host;
+        struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=5s");
+
+        assert_int_equal(test_host_ask(&host, "k", NULL), looks[i].status);
+        assert_int_equal(test_peer_commands(peer, "EXEC"), looks[i].status == REDBUCKET_OK);
+        assert_int_equal(test_peer_commands(peer, "DISCARD"), looks[i].status != REDBUCKET_OK);
+        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
+        assert_int_equal(test_peer_connections(peer), 1);
+        end(&host, peer);
+    }
+}
+
+/* A refusal of a command or two costs no connection, as long as all that was begun is ended. */
+static void test_what_is_begun_is_ended(void **state)
+{
+    static const struct {
+        const char *command, *answer;
+        int connections;
+    } cases[] = {
+        {"DISCARD", "+OK\r\n", 1},
+        {"DISCARD", "-ERR unknown command 'DISCARD'\r\n", 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LEN(cases); i++) {
+        const struct test_rule rules[] = {
+            {.command = "TIME", .answer = "-NOPERM no permissions\r\n", .times = 1},
+            {.command = cases[i].command, .answer = cases[i].answer, .times = 1},
+        };
+        struct test_host host;
+        struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=5s");
+
+        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_ERROR_AUTH);
+        assert_int_equal(test_peer_commands(peer, "DISCARD"), 1);
+        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
+        assert_int_equal(test_peer_connections(peer), cases[i].connections);
+        end(&host, peer);
+    }
 }
 
 /* A machine that stops us in the middle of an attempt makes a time-out of it, which is no fault. */
@@ -282,7 +342,8 @@ static void test_a_time_out_after_interference(void **state)
     test_host_failure(&host, &error);
     assert_int_equal(error.status, REDBUCKET_ERROR_TIMEOUT);
     (void)test_host_recover(&host, "k");
-    assert_int_equal(test_peer_connections(peer), 2);
+    /* A busy machine may take too long over the second as well. */
+    assert_true(test_peer_connections(peer) == 2 || test_control_late() > 0.005);
     end(&host, peer);
 }
 
@@ -304,11 +365,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_good_peer_is_good),
-        cmocka_unit_test(test_a_server_without_watch),
+        cmocka_unit_test(test_a_server_without_transactions),
         cmocka_unit_test(test_refusals_and_nonsense),
         cmocka_unit_test(test_an_error_inside_exec_among_several_limits),
         cmocka_unit_test(test_interference_is_tried_again),
-        cmocka_unit_test(test_a_bucket_made_in_the_middle_is_interference),
+        cmocka_unit_test(test_a_bucket_that_comes_and_goes),
+        cmocka_unit_test(test_what_is_begun_is_ended),
         cmocka_unit_test(test_interference_until_the_deadline),
         cmocka_unit_test(test_slow_interference_is_no_time_out),
         cmocka_unit_test(test_a_time_out_after_interference),

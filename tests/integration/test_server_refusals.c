@@ -224,6 +224,17 @@ static void open_as(struct test_host *host, const char *user, const char *query)
     test_host_limit(host, "a", 0.001, 4.0);
 }
 
+static long long stored(void)
+{
+    redisReply *reply = test_server_ask(server, "DBSIZE", NULL);
+
+    assert_non_null(reply);
+    long long size = reply->integer;
+
+    freeReplyObject(reply);
+    return size;
+}
+
 static void test_what_a_user_may(void **state)
 {
     static const struct permission permissions[] = {
@@ -260,6 +271,9 @@ static void test_what_a_user_may(void **state)
             if (status != permissions[i].status)
                 fail_msg("permission %zu: %s", i, redbucket_status_name(status));
         }
+        /* What is refused has written nothing. */
+        if (permissions[i].status != REDBUCKET_OK)
+            assert_int_equal(stored(), 0);
         /* The server works: others may well be served. */
         assert_int_equal(host.down, 0);
         make_user(&permissions[0]);

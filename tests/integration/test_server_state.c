@@ -321,7 +321,7 @@ static void limits_can_change_and_buckets_stay(void **state)
 static bool writes(const struct monitored *command)
 {
     return monitored_is(command, "SETEX") || monitored_is(command, "DEL") ||
-           monitored_is(command, "MULTI") || monitored_is(command, "EXEC");
+           monitored_is(command, "EXEC");
 }
 
 static void a_rejection_and_a_peek_write_nothing(void **state)

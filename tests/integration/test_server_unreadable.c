@@ -3,14 +3,16 @@
  * Keys that hold something else: an error that names the key, for that request alone, and whatever
  * it is stays as it is. By both methods alike, whatever else is in the request and around it.
  */
+#include "redis/connection.h"
 #include "served.h"
+#include "wire/codec.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define KEY  "redbucket:a:bad"
-#define HUGE (9u << 20) /* more than a reply may have */
+#define HUGE (RBK_REPLY_BYTES_MAX + (1u << 20)) /* more than a reply may have */
 
 /* What is put under the key: by a command that makes another type, or bytes. */
 struct foreign {
@@ -263,6 +265,7 @@ static void a_huge_string_is_one_of_them(void **state)
         {.operation = REDBUCKET_RESET, .keys = &bad, .keys_len = 1},
     };
     struct served *served = *state;
+    struct redbucket_state read;
     char *text = malloc(HUGE);
 
     assert_non_null(text);
@@ -278,11 +281,34 @@ static void a_huge_string_is_one_of_them(void **state)
     assert_int_equal(batch[0].status, REDBUCKET_OK);
     check_error(&batch[1], 0, "huge");
     assert_int_equal(batch[2].status, REDBUCKET_OK);
+    assert_int_equal(redbucket_read(served->limiter, &bad, &read), REDBUCKET_ERROR_STATE);
     assert_int_equal(served_number(served, "STRLEN", KEY), HUGE);
     assert_int_equal(redbucket_decide(served->limiter, &batch[3], 1), REDBUCKET_OK);
     assert_int_equal(served_number(served, "EXISTS", KEY), 0);
     assert_int_equal(test_server_info(served->server, "total_connections_received"), connections);
     free(text);
+}
+
+/* A text that is as long as one may be is a state, and with a byte more none. */
+static void the_longest_text_is_a_state(void **state)
+{
+    char text[RBK_STATE_TEXT_MAX + 1];
+    struct served *served = *state;
+    struct redbucket_state read;
+
+    memset(text, ' ', sizeof text);
+    memcpy(text, "{\"t\":1,\"v\":1}", 13);
+    add_limits(served);
+    for (size_t over = 0; over < 2; over++) {
+        const struct redbucket_request peek = {
+            .operation = REDBUCKET_PEEK, .keys = &bad, .keys_len = 1, .cost = 1};
+        enum redbucket_status status = over == 0 ? REDBUCKET_OK : REDBUCKET_ERROR_STATE;
+        struct redbucket_request request = peek;
+
+        served_put(served, KEY, text, RBK_STATE_TEXT_MAX + over);
+        assert_int_equal(redbucket_read(served->limiter, &bad, &read), status);
+        assert_int_equal(redbucket_decide(served->limiter, &request, 1), status);
+    }
 }
 
 static void put_state(const struct served *served, const char *key, double timestamp, double value)
@@ -366,7 +392,8 @@ int main(void)
         SERVED(reset_removes_strings_alone),
         SERVED(others_of_a_batch_are_decided),
         SERVED(several_limits_are_all_or_nothing),
-        SERVED_BY(SERVED_SCRIPT, a_huge_string_is_one_of_them),
+        SERVED(a_huge_string_is_one_of_them),
+        SERVED_BY(SERVED_JSON, the_longest_text_is_a_state),
         SERVED(a_negative_value_counts_as_none),
         SERVED(a_negative_zero_becomes_a_zero),
         SERVED(extreme_values_are_rejected_without_an_end),
