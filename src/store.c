@@ -21,6 +21,8 @@ static const struct {
     {"unix", rbk_redis_open},
     {"redis+sentinel", rbk_redis_open},
     {"rediss+sentinel", rbk_redis_open},
+    {"redis+cluster", rbk_cluster_open},
+    {"rediss+cluster", rbk_cluster_open},
 };
 
 static enum redbucket_status open_kind(const struct rbk_url *url, struct redbucket_store **store,

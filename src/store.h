@@ -86,5 +86,6 @@ typedef enum redbucket_status rbk_store_opener(const struct rbk_url *url,
 rbk_store_opener rbk_memory_open;
 rbk_store_opener rbk_shm_open;
 rbk_store_opener rbk_redis_open;
+rbk_store_opener rbk_cluster_open;
 
 #endif

@@ -13,11 +13,11 @@
 #include "redis/method.h"
 #include "redis/options.h"
 #include "redis/pool.h"
+#include "redis/tally.h"
 #include "redis/tls.h"
 #include "url.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Longer keys are nobody's. */
@@ -29,12 +29,7 @@ struct redis {
     struct rbk_tls *tls;       /* or NULL */
     struct rbk_master *master; /* that sentinels name, or NULL */
     struct rbk_pool pool;
-
-    /* Counts of this process's; relaxed, since they order nothing. */
-    atomic_ullong accepted;
-    atomic_ullong delayed;
-    atomic_ullong rejected;
-    atomic_ullong failed;
+    struct rbk_tally tally;
 };
 
 static struct redis *redis_of(struct redbucket_store *store)
@@ -42,43 +37,11 @@ static struct redis *redis_of(struct redbucket_store *store)
     return (struct redis *)store;
 }
 
-static void count(atomic_ullong *counter)
-{
-    (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
-
-static void tally(struct redis *redis, const struct rbk_request *requests, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        const struct rbk_answer *answer = &requests[i].answer;
-
-        if (requests[i].status != REDBUCKET_OK) {
-            count(&redis->failed);
-        } else if (requests[i].ask.operation == RBK_REQUEST && requests[i].len > 0) {
-            count(answer->accepted ? &redis->accepted : &redis->rejected);
-            if (answer->accepted && answer->delay > 0.0)
-                count(&redis->delayed);
-        }
-    }
-}
-
 static enum redbucket_status by_method(struct rbk_use *use, struct rbk_request *requests,
                                        size_t len)
 {
     return use->peer->by_transaction ? rbk_transaction_decide(use, requests, len)
                                      : rbk_script_decide(use, requests, len);
-}
-
-/* Requests that name no limit need no server, and have an answer whatever became of the others. */
-static void decide_here(struct rbk_request *requests, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (requests[i].len > 0)
-            continue;
-        requests[i].status = REDBUCKET_OK;
-        requests[i].ask.now = 0.0;
-        rbk_decide(&requests[i].ask, NULL, 0, &requests[i].answer);
-    }
 }
 
 /* As many requests as go in one round trip; returns how many. */
@@ -112,9 +75,9 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
     rbk_deadline_start(&deadline, left > 0.0 ? left : 0.0);
     for (size_t done = 0; done < len;)
         done += decide_some(redis, requests + done, len - done, &deadline);
-    decide_here(requests, len);
+    rbk_requests_decide_here(requests, len);
     batch->waited = redis->options.timeout - rbk_deadline_left(&deadline);
-    tally(redis, requests, len);
+    rbk_tally_add(&redis->tally, requests, len);
 }
 
 /* A connection for one use that isn't a decision, with all of the timeout before it. */
@@ -144,12 +107,7 @@ static enum redbucket_status read_state(struct redbucket_store *store, const str
 static enum redbucket_status statistics(struct redbucket_store *store,
                                         struct redbucket_statistics *out)
 {
-    struct redis *redis = redis_of(store);
-
-    out->accepted = atomic_load_explicit(&redis->accepted, memory_order_relaxed);
-    out->delayed = atomic_load_explicit(&redis->delayed, memory_order_relaxed);
-    out->rejected = atomic_load_explicit(&redis->rejected, memory_order_relaxed);
-    out->failed = atomic_load_explicit(&redis->failed, memory_order_relaxed);
+    rbk_tally_read(&redis_of(store)->tally, out);
     return REDBUCKET_OK;
 }
 

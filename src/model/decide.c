@@ -103,6 +103,19 @@ void rbk_decide(const struct rbk_ask *ask, struct rbk_claim *claims, size_t clai
     combine(claims, claims_len, answer);
 }
 
+void rbk_decide_together(const struct rbk_ask *ask, struct rbk_claim *claims, size_t claims_len,
+                         struct rbk_answer *answer)
+{
+    bool asks = ask->operation == RBK_REQUEST || ask->operation == RBK_PEEK;
+
+    *answer = (struct rbk_answer){.accepted = true, .remaining = INT64_MAX, .decided = RBK_NONE};
+    for (size_t i = 0; i < claims_len; i++)
+        answer->accepted = answer->accepted && claims[i].verdict.accepted;
+    for (size_t i = 0; i < claims_len && asks && !answer->accepted; i++)
+        tell_level(&claims[i], claims[i].level);
+    combine(claims, claims_len, answer);
+}
+
 uint64_t rbk_microseconds(double seconds)
 {
     double product = seconds * 1e6;

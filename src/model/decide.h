@@ -75,6 +75,11 @@ struct rbk_answer {
 void rbk_decide(const struct rbk_ask *ask, struct rbk_claim *claims, size_t claims_len,
                 struct rbk_answer *answer);
 
+/* What becomes of a request whose claims were decided apart from each other, each with a verdict of
+ * its own. Where not all accepted it, none took it: the verdicts are changed to say so. */
+void rbk_decide_together(const struct rbk_ask *ask, struct rbk_claim *claims, size_t claims_len,
+                         struct rbk_answer *answer);
+
 /* Seconds as whole microseconds, rounded up; UINT64_MAX for INFINITY and for nothing else. */
 uint64_t rbk_microseconds(double seconds);
 

@@ -26,6 +26,17 @@ void rbk_requests_fail(struct rbk_request *requests, size_t len, enum redbucket_
     }
 }
 
+void rbk_requests_decide_here(struct rbk_request *requests, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (requests[i].len > 0)
+            continue;
+        requests[i].status = REDBUCKET_OK;
+        requests[i].ask.now = 0.0;
+        rbk_decide(&requests[i].ask, NULL, 0, &requests[i].answer);
+    }
+}
+
 void rbk_errand_fail(struct rbk_errand *errand, enum redbucket_status status)
 {
     rbk_requests_fail(errand->requests, errand->len, status);

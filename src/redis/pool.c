@@ -184,6 +184,13 @@ static enum redbucket_status connect_peer(struct rbk_pool *pool,
 enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
                                     struct rbk_peer **taken)
 {
+    return rbk_pool_take_by(pool, deadline, deadline, taken);
+}
+
+enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_deadline *deadline,
+                                       const struct rbk_deadline *connected,
+                                       struct rbk_peer **taken)
+{
     struct rbk_peer *peer = NULL;
     struct redbucket_error error = {.message = ""};
 
@@ -199,7 +206,7 @@ enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_dead
     if (peer->connection != NULL && !is_good(pool, peer))
         hang_up(peer);
     if (peer->connection == NULL) {
-        status = connect_peer(pool, deadline, peer, &error);
+        status = connect_peer(pool, connected, peer, &error);
         if (status != REDBUCKET_OK) {
             rbk_pool_note(pool, status, error.message);
             rbk_pool_give(pool, peer, status, false);

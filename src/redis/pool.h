@@ -79,6 +79,11 @@ void rbk_pool_fini(struct rbk_pool *pool);
 enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
                                     struct rbk_peer **taken);
 
+/* The same, but connecting, if it has to be done, ends earlier. */
+enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_deadline *deadline,
+                                       const struct rbk_deadline *connected,
+                                       struct rbk_peer **taken);
+
 /*
  * Takes it back. `status` is how the use of it went: OK, or an answer of the server after which the
  * connection goes on being good (`usable`); anything else closes it. A time-out opens the circuit,

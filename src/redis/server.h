@@ -53,6 +53,10 @@ void rbk_server_words_without(const char *text, const char *secret,
  * MOVED, ASK, CROSSSLOT. */
 bool rbk_server_is_node(const char *text);
 
+/* True for what a node says while some keys of a call have moved to another and some have not:
+ * TRYAGAIN. */
+bool rbk_server_is_torn(const char *text);
+
 /* True for NOSCRIPT. */
 bool rbk_server_forgot_script(const char *text);
 

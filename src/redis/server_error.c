@@ -154,6 +154,11 @@ bool rbk_server_is_node(const char *text)
     return first_word(text, "MOVED") || first_word(text, "ASK") || first_word(text, "CROSSSLOT");
 }
 
+bool rbk_server_is_torn(const char *text)
+{
+    return first_word(text, "TRYAGAIN");
+}
+
 bool rbk_server_forgot_script(const char *text)
 {
     return first_word(text, "NOSCRIPT");
