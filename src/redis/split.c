@@ -135,6 +135,8 @@ static void tear(struct rbk_split *split, size_t at)
     memmove(&split->parts[at + len], &split->parts[at + 1],
             (split->parts_len - at - 1) * sizeof torn);
     split->parts_len += len - 1;
+    if (at < split->step)
+        split->step += len - 1;
     for (size_t i = 0; i < len; i++) {
         struct rbk_part *part = &split->parts[at + i];
 

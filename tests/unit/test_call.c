@@ -69,9 +69,10 @@ static void keys_are_declared_and_limits_are_arguments(void **state)
 {
     static const unsigned char packed[] =
         "\0"
-        "\x01\x05\x02\0\0\0\0\0\0\x04\x40\0\0\x20\x40\xfc\x54\xd9\x41" /* 1 of: give back, 2, 2.5, NOW */
-        "\0\0\0\0\0\0\x10\x40\0\0\0\0\0\0\xf0\x3f"                 /* 4, 1 */
-        "\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\x4e\x40"                 /* 1, 60 */
+        "\x01\x05\x02\0\0\0\0\0\0\x04\x40\0\0\x20\x40\xfc\x54\xd9\x41" /* 1 of: give back, 2, 2.5,
+                                                                          NOW */
+        "\0\0\0\0\0\0\x10\x40\0\0\0\0\0\0\xf0\x3f"                     /* 4, 1 */
+        "\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\x4e\x40"                     /* 1, 60 */
         "\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     struct fixture *fixture = *state;
 
