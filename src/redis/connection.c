@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -100,20 +101,23 @@ enum redbucket_status rbk_connection_open(struct rbk_transport *transport,
     struct rbk_connection *made = calloc(1, sizeof *made);
     enum redbucket_status status;
 
+    *connection = NULL;
     if (made == NULL)
         return rbk_fail_system(error, ENOMEM, transport->endpoint.where);
     made->stream.fd = -1;
     made->reader = rbk_reader_create();
+    /* A child may be forked at any moment: it sees all of this, or nothing. */
+    atomic_thread_fence(memory_order_release);
+    *connection = made;
     if (made->reader == NULL)
         status = rbk_fail_system(error, ENOMEM, transport->endpoint.where);
     else
         status = reach(transport, deadline, &made->stream, error);
     if (status != REDBUCKET_OK) {
+        *connection = NULL;
         rbk_connection_close(made);
-        return status;
     }
-    *connection = made;
-    return REDBUCKET_OK;
+    return status;
 }
 
 void rbk_connection_close(struct rbk_connection *connection)
@@ -128,7 +132,7 @@ void rbk_connection_close(struct rbk_connection *connection)
 
 void rbk_connection_abandon(struct rbk_connection *connection)
 {
-    if (connection != NULL)
+    if (connection != NULL && connection->stream.fd >= 0)
         (void)close(connection->stream.fd);
 }
 

@@ -41,8 +41,11 @@ struct rbk_connection;
 /*
  * Resolves, connects, does TLS. No command is sent. ERROR_UNAVAILABLE when nobody answers there,
  * ERROR_TIMEOUT at the deadline, ERROR_TLS when the server can't be verified or doesn't speak TLS,
- * ERROR_MEMORY, ERROR_SYSTEM (no descriptor or thread left). Messages begin
- * with the endpoint's `where`.
+ * ERROR_MEMORY, ERROR_SYSTEM (no descriptor or thread left). Messages begin with the endpoint's
+ * `where`.
+ *
+ * *connection is set from before there is a descriptor, so that a child which is forked in the
+ * middle finds its copy to abandon; on any failure it is NULL again.
  */
 enum redbucket_status rbk_connection_open(struct rbk_transport *transport,
                                           const struct rbk_deadline *deadline,

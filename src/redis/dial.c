@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #define KEEPALIVE_IDLE_S     60
 #define KEEPALIVE_INTERVAL_S 15
@@ -109,10 +108,8 @@ static int try_one(struct rbk_stream *stream, const struct rbk_address *address,
     number = connect_now(stream, address, deadline);
     if (number == 0 && !is_unix && met_itself(stream->fd))
         number = ECONNREFUSED;
-    if (number != 0) {
-        (void)close(stream->fd);
-        stream->fd = -1;
-    }
+    if (number != 0)
+        rbk_stream_close(stream);
     return number;
 }
 

@@ -137,6 +137,14 @@ static enum redbucket_status introduce(struct handshake *shake,
     return judge(shake, options, peer, error);
 }
 
+void rbk_hang_up(struct rbk_peer *peer)
+{
+    struct rbk_connection *connection = peer->connection;
+
+    peer->connection = NULL;
+    rbk_connection_close(connection);
+}
+
 enum redbucket_status rbk_handshake(const struct rbk_redis_options *options,
                                     struct rbk_transport *transport,
                                     const struct rbk_deadline *deadline, struct rbk_peer *peer,
@@ -146,14 +154,9 @@ enum redbucket_status rbk_handshake(const struct rbk_redis_options *options,
     enum redbucket_status status =
         rbk_connection_open(transport, deadline, &peer->connection, error);
 
-    if (status != REDBUCKET_OK) {
-        peer->connection = NULL;
-        return status;
-    }
-    status = introduce(&shake, options, deadline, peer, error);
-    if (status != REDBUCKET_OK) {
-        rbk_connection_close(peer->connection);
-        peer->connection = NULL;
-    }
+    if (status == REDBUCKET_OK)
+        status = introduce(&shake, options, deadline, peer, error);
+    if (status != REDBUCKET_OK)
+        rbk_hang_up(peer);
     return status;
 }

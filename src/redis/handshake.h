@@ -18,4 +18,8 @@ enum redbucket_status rbk_handshake(const struct rbk_redis_options *options,
                                     const struct rbk_deadline *deadline, struct rbk_peer *peer,
                                     struct redbucket_error *error);
 
+/* Takes the connection, if there is one, from the peer before closing it: a child that is forked in
+ * the middle must not find one that is half gone. */
+void rbk_hang_up(struct rbk_peer *peer);
+
 #endif

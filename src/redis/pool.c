@@ -43,6 +43,7 @@ static void begin_anew(struct rbk_pool *pool)
         peer->probe = RBK_CIRCUIT_NO_PROBE;
     }
     pool->circuit = (struct rbk_circuit){.open = false};
+    pool->last = (struct redbucket_error){.position = -1}; /* may be half written as well */
     /* A child must not draw the numbers that its parent draws. */
     (void)getrandom(&pool->random, sizeof pool->random, GRND_NONBLOCK);
     pool->random |= 1;
@@ -150,16 +151,6 @@ borrow_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline, struct
     return REDBUCKET_ERROR_UNAVAILABLE;
 }
 
-/* Takes the connection from the peer before closing it: a child that is forked in the middle must
- * not find one that is half gone. */
-static void hang_up(struct rbk_peer *peer)
-{
-    struct rbk_connection *connection = peer->connection;
-
-    peer->connection = NULL;
-    rbk_connection_close(connection);
-}
-
 /* An idle connection that has ended may be the first sign of a master that has moved. */
 static bool is_good(struct rbk_pool *pool, struct rbk_peer *peer)
 {
@@ -204,7 +195,7 @@ enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_d
         return status;
     peer->hurried = rbk_deadline_left(deadline) < pool->options->timeout / 2;
     if (peer->connection != NULL && !is_good(pool, peer))
-        hang_up(peer);
+        rbk_hang_up(peer);
     if (peer->connection == NULL) {
         status = connect_peer(pool, connected, peer, &error);
         if (status != REDBUCKET_OK) {
@@ -244,7 +235,7 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
     if (pool->master != NULL && (down || status == REDBUCKET_ERROR_IO))
         rbk_master_lost(pool->master, peer);
     if (!usable)
-        hang_up(peer);
+        rbk_hang_up(peer);
     lock(pool);
     was_open = pool->circuit.open;
     if (down)

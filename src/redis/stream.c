@@ -121,8 +121,11 @@ int rbk_stream_wait(struct rbk_stream *stream, short events, const struct rbk_de
 
 void rbk_stream_close(struct rbk_stream *stream)
 {
+    int fd = stream->fd;
+
     rbk_tls_free(stream);
-    if (stream->fd >= 0)
-        (void)close(stream->fd);
+    /* A child that is forked in between must not close whatever has the number by then. */
     stream->fd = -1;
+    if (fd >= 0)
+        (void)close(fd);
 }
