@@ -6,6 +6,7 @@
  * array form. Prints "NAME VALUE" lines for bench/report.py.
  *
  * usage: bench_server SOCKET
+ *        bench_server NAME URL     only the arrays, on the store of that URL, under that name
  */
 #include "redbucket/redbucket.h"
 
@@ -24,7 +25,8 @@
 #define BATCH   32  /* one call of the script */
 #define LONG    256 /* as many as go in one round trip */
 #define KEYS    100000u
-#define SECONDS 2.0
+#define SECONDS 1.5
+#define ROUNDS  3 /* of which the best counts */
 
 static double now(void)
 {
@@ -40,15 +42,13 @@ _Noreturn static void die(const char *what, const char *why)
     exit(1);
 }
 
-static struct redbucket_limiter *open_limiter(const char *socket_path, const char *query)
+static struct redbucket_limiter *open_limiter(const char *url)
 {
     struct redbucket_limit limit = {.rate = 1e6, .burst = 1e9, .expiry = 60};
     struct redbucket_limiter *limiter = NULL;
     struct redbucket_store *store = NULL;
     struct redbucket_error error;
-    char url[512];
 
-    (void)snprintf(url, sizeof url, "unix://%s%s", socket_path, query);
     if (redbucket_store_open(url, &store, &error) != REDBUCKET_OK ||
         redbucket_limiter_create(store, &limiter, &error) != REDBUCKET_OK ||
         redbucket_limiter_add(limiter, "user", &limit, &error) != REDBUCKET_OK)
@@ -121,10 +121,10 @@ static int order(const void *a, const void *b)
 }
 
 /* Medians, since a few turns out of many meet the scheduler. */
-static void measure_latency(const char *path)
+static void measure_latency(const char *path, const char *url)
 {
     static double pings[TURNS], leasts[TURNS], decisions[TURNS];
-    struct redbucket_limiter *limiter = open_limiter(path, "");
+    struct redbucket_limiter *limiter = open_limiter(url);
     int fd = connect_raw(path);
     char least[256], reply[64];
 
@@ -174,9 +174,9 @@ static void *work(void *data)
     return NULL;
 }
 
-static void measure_batches(const char *path, unsigned len, const char *name)
+static double measure_round(const char *url, unsigned len)
 {
-    struct redbucket_limiter *limiter = open_limiter(path, "?connections=4");
+    struct redbucket_limiter *limiter = open_limiter(url);
     struct worker workers[THREADS];
     unsigned long long decided = 0;
     atomic_bool stop = false;
@@ -194,15 +194,34 @@ static void measure_batches(const char *path, unsigned len, const char *name)
         (void)pthread_join(workers[i].thread, NULL);
         decided += workers[i].decided;
     }
-    printf("%s %.0f\n", name, (double)decided / (now() - begin));
+    return (double)decided / (now() - begin);
+}
+
+static void measure_batches(const char *url, unsigned len, const char *name)
+{
+    double best = 0.0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        double rate = measure_round(url, len);
+
+        best = rate > best ? rate : best;
+    }
+    printf("%s %.0f\n", name, best);
 }
 
 int main(int argc, char **argv)
 {
+    char url[512];
+
+    if (argc == 3) {
+        measure_batches(argv[2], LONG, argv[1]);
+        return 0;
+    }
     if (argc != 2)
-        die("usage", "bench_server SOCKET");
-    measure_latency(argv[1]);
-    measure_batches(argv[1], BATCH, "server_batches");
-    measure_batches(argv[1], LONG, "server_arrays");
+        die("usage", "bench_server SOCKET, or NAME URL");
+    (void)snprintf(url, sizeof url, "unix://%s", argv[1]);
+    measure_latency(argv[1], url);
+    measure_batches(url, BATCH, "server_batches");
+    measure_batches(url, LONG, "server_arrays");
     return 0;
 }
