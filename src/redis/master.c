@@ -18,6 +18,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Between two looks at what a sentinel says of itself, and two questions where it says nothing. */
+#define LOOK_S 0.05
+#define ASK_S  5.0
+
+/* A question beside a decision takes no more than this, and no more than so much of what is left.
+ */
+#define BESIDE_MOST_S    0.25
+#define BESIDE_MOST_PART 0.25
+
 struct place {
     struct rbk_transport *transport;
     unsigned users; /* the master itself among them */
@@ -38,13 +47,33 @@ struct rbk_master {
     atomic_uint generation; /* changed under the lock, read without: one moment too early is all the
                                same, and nothing else hangs on the order */
 
+    _Atomic double look_at; /* when to look next; likewise */
+
     /* Guarded by live->mutex. */
-    struct place *place;            /* where the master was found last, or NULL */
-    bool known;                     /* and hasn't been lost since */
-    size_t first;                   /* the sentinel that said so */
-    unsigned long long searches;    /* that have ended */
+    struct place *place;          /* where the master was found last, or NULL */
+    bool known;                   /* and hasn't been lost since */
+    size_t first;                 /* the sentinel that said so */
+    struct rbk_connection *watch; /* to it, on which it says something when that changes; or NULL */
+    struct rbk_connection *asked; /* the next watch, perhaps; whoever searches has it */
+    bool looking;                 /* a thread is using that */
+    unsigned long long searches;  /* that have ended */
     struct redbucket_error failure; /* of the last one, status OK when it found the master */
 };
+
+/* In a child: the copies of its parent's, which may be in pieces where another thread was using
+ * them. */
+static void forget_connections(struct rbk_master *master)
+{
+    if (master->asked != master->watch)
+        rbk_connection_abandon(master->asked);
+    if (master->looking)
+        rbk_connection_abandon(master->watch);
+    else
+        rbk_connection_close(master->watch);
+    master->asked = NULL;
+    master->watch = NULL;
+    master->looking = false;
+}
 
 static void lock(struct rbk_master *master)
 {
@@ -54,6 +83,8 @@ static void lock(struct rbk_master *master)
     master->known = false;
     if (master->place != NULL)
         master->place->users = 1;
+    forget_connections(master);
+    master->failure = (struct redbucket_error){.position = -1};
     master->live->here = true;
 }
 
@@ -95,9 +126,14 @@ void rbk_master_destroy(struct rbk_master *master)
 {
     if (master == NULL)
         return;
+    if (master->live != NULL) {
+        lock(master); /* which, in a child, gives its parent's connections up */
+        unlock(master);
+    }
     for (size_t i = 0; i < master->options->hosts_len; i++)
         rbk_transport_destroy(master->sentinels[i]);
     destroy_place(master->place);
+    rbk_connection_close(master->watch);
     rbk_fork_page_unmap(master->live, sizeof *master->live);
     free(master);
 }
@@ -156,53 +192,144 @@ static enum redbucket_status connect_to(struct rbk_master *master, struct place 
 
 /* ---- Searched ------------------------------------------------------------------------------- */
 
-/* Takes what was found, or what was wrong. Returns the place that is of no use any more. */
-static struct place *settle_locked(struct rbk_master *master, const struct rbk_search *search,
-                                   struct place *found, const struct redbucket_error *failure)
-{
-    struct place *old = NULL;
+/* What is of no use any more, to be given up without the lock. */
+struct leftovers {
+    struct place *place;
+    struct rbk_connection *watch;
+};
 
+static void give_up(const struct leftovers *leftovers)
+{
+    destroy_place(leftovers->place);
+    rbk_connection_close(leftovers->watch);
+}
+
+/* Ends a search, or a question beside. */
+static void end_locked(struct rbk_master *master)
+{
     master->live->searching = false;
+    (void)pthread_cond_broadcast(&master->live->ended);
+}
+
+/* Listens to the sentinel that answered, no more to another. */
+static void listen_locked(struct rbk_master *master, const struct rbk_search *search,
+                          struct leftovers *leftovers)
+{
+    leftovers->watch = master->watch;
+    master->watch = master->asked;
+    master->asked = NULL;
+    master->first = search->at;
+    master->look_at = rbk_monotonic_now() + (master->watch != NULL ? LOOK_S : ASK_S);
+}
+
+/* Takes what was found, or what was wrong. */
+static void settle_locked(struct rbk_master *master, const struct rbk_search *search,
+                          const struct redbucket_error *failure, struct leftovers *leftovers)
+{
     master->searches++;
     master->failure = *failure;
     if (failure->status == REDBUCKET_OK) {
-        old = drop_locked(master->place);
+        struct place *found = leftovers->place;
+
+        *found = (struct place){search->found, 1};
+        leftovers->place = drop_locked(master->place);
         master->place = found;
         master->known = true;
-        master->first = search->at;
+        listen_locked(master, search, leftovers);
     }
-    (void)pthread_cond_broadcast(&master->live->ended);
-    return old;
+    end_locked(master);
+}
+
+static struct rbk_search begin_search(struct rbk_master *master)
+{
+    return (struct rbk_search){.options = master->options,
+                               .tls = master->tls,
+                               .sentinels = master->sentinels,
+                               .first = master->first,
+                               .watch = &master->asked};
 }
 
 static enum redbucket_status search(struct rbk_master *master, const struct rbk_deadline *deadline,
                                     struct rbk_peer *peer, struct redbucket_error *error)
 {
-    struct rbk_search search = {.options = master->options,
-                                .tls = master->tls,
-                                .sentinels = master->sentinels,
-                                .first = master->first};
+    struct rbk_search search = begin_search(master);
     struct redbucket_error failure = {.status = REDBUCKET_OK, .position = -1};
-    struct place *found = malloc(sizeof *found);
-    enum redbucket_status status = REDBUCKET_ERROR_MEMORY;
+    struct leftovers leftovers = {.place = calloc(1, sizeof *leftovers.place)};
+    enum redbucket_status status;
 
-    if (found != NULL)
+    if (leftovers.place != NULL)
         status = rbk_search(&search, deadline, peer, &failure);
     else
-        (void)rbk_fail_system(&failure, ENOMEM, "sentinel");
-    if (status == REDBUCKET_OK)
-        *found = (struct place){search.found, 1};
+        status = rbk_fail_system(&failure, ENOMEM, "sentinel");
     lock(master);
-    struct place *old = settle_locked(master, &search, found, &failure);
-
+    settle_locked(master, &search, &failure, &leftovers);
     peer->generation = atomic_load_explicit(&master->generation, memory_order_relaxed);
     unlock(master);
-    destroy_place(old);
-    if (status == REDBUCKET_OK)
-        return REDBUCKET_OK;
-    free(found);
-    *error = failure;
+    give_up(&leftovers);
+    if (status != REDBUCKET_OK)
+        *error = failure;
     return status;
+}
+
+/* ---- Looked after --------------------------------------------------------------------------- */
+
+static void lose_locked(struct rbk_master *master)
+{
+    master->known = false;
+    (void)atomic_fetch_add_explicit(&master->generation, 1, memory_order_relaxed);
+}
+
+/* True when it is this thread's turn to ask: nobody searches meanwhile. */
+static bool has_to_ask_locked(struct rbk_master *master, double now)
+{
+    bool quiet;
+
+    if (!master->known || master->live->searching || now < master->look_at)
+        return false;
+    master->looking = true;
+    quiet = master->watch != NULL && rbk_connection_good(master->watch);
+    master->looking = false;
+    master->look_at = now + LOOK_S;
+    master->live->searching = !quiet;
+    return !quiet;
+}
+
+/* Who was found stays good enough when nobody answers. */
+static void ask_beside(struct rbk_master *master, const struct rbk_deadline *deadline)
+{
+    double most = rbk_deadline_left(deadline) * BESIDE_MOST_PART;
+    struct rbk_search search = begin_search(master);
+    struct leftovers leftovers = {.place = NULL};
+    struct rbk_deadline share;
+    struct rbk_endpoint named;
+
+    rbk_deadline_start(&share, most < BESIDE_MOST_S ? most : BESIDE_MOST_S);
+    bool answered = rbk_search_ask(&search, &share, &named);
+
+    if (!answered)
+        search.at = search.first;
+    lock(master);
+    listen_locked(master, &search, &leftovers);
+    if (answered && master->known &&
+        !rbk_endpoint_same(&named, rbk_transport_endpoint(master->place->transport)))
+        lose_locked(master);
+    end_locked(master);
+    unlock(master);
+    give_up(&leftovers);
+}
+
+void rbk_master_look(struct rbk_master *master, const struct rbk_deadline *deadline)
+{
+    double now = rbk_monotonic_now();
+    bool has_to_ask;
+
+    if (now < atomic_load_explicit(&master->look_at, memory_order_relaxed))
+        return;
+    lock(master);
+    has_to_ask = has_to_ask_locked(master, now);
+    unlock(master);
+    if (has_to_ask)
+        ask_beside(master, deadline);
 }
 
 /* ---- From outside --------------------------------------------------------------------------- */
@@ -245,10 +372,8 @@ bool rbk_master_is_current(const struct rbk_master *master, const struct rbk_pee
 void rbk_master_lost(struct rbk_master *master, const struct rbk_peer *peer)
 {
     lock(master);
-    if (master->known && rbk_master_is_current(master, peer)) {
-        master->known = false;
-        (void)atomic_fetch_add_explicit(&master->generation, 1, memory_order_relaxed);
-    }
+    if (master->known && rbk_master_is_current(master, peer))
+        lose_locked(master);
     unlock(master);
 }
 

@@ -6,6 +6,10 @@
  * is silent leaves some for the next; and none is believed before the place that it names has taken
  * a connection and called itself a master. What was found holds until it is lost: then the
  * connections that were made to it are of an older generation, and the next one begins with asking.
+ *
+ * A master that is asked to step down goes on taking requests for seconds, which its successor
+ * never hears of. So the sentinel that named it is listened to, and asked again when it says
+ * anything.
  */
 #ifndef RBK_REDIS_MASTER_H
 #define RBK_REDIS_MASTER_H
@@ -35,6 +39,13 @@ void rbk_master_destroy(struct rbk_master *master);
 enum redbucket_status rbk_master_connect(struct rbk_master *master,
                                          const struct rbk_deadline *deadline, struct rbk_peer *peer,
                                          struct redbucket_error *error);
+
+/*
+ * Looks, now and then, whether the sentinel has said anything, and asks again when it has; at least
+ * every few seconds where it says nothing of itself. A master that has moved is then lost. For at
+ * most a quarter of the time that is left: who was found goes on being good enough.
+ */
+void rbk_master_look(struct rbk_master *master, const struct rbk_deadline *deadline);
 
 /* False when the place that the peer is connected to has been lost since. Costs next to nothing. */
 bool rbk_master_is_current(const struct rbk_master *master, const struct rbk_peer *peer);

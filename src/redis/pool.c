@@ -194,6 +194,8 @@ enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_d
     if (status != REDBUCKET_OK)
         return status;
     peer->hurried = rbk_deadline_left(deadline) < pool->options->timeout / 2;
+    if (pool->master != NULL)
+        rbk_master_look(pool->master, deadline);
     if (peer->connection != NULL && !is_good(pool, peer))
         rbk_hang_up(peer);
     if (peer->connection == NULL) {

@@ -105,24 +105,36 @@ static void note_stranger(struct rbk_search *search)
                       rbk_transport_endpoint(search->sentinels[search->at])->where);
 }
 
+/* Asks the sentinel at `at`. OK with no name: it knows no such service. */
+static enum redbucket_status ask(struct rbk_search *search, const struct rbk_deadline *share,
+                                 struct rbk_sentinel_answer *answer)
+{
+    struct redbucket_error error = {.message = ""};
+    enum redbucket_status status =
+        rbk_sentinel_ask(search->options, search->sentinels[search->at], share, answer, &error);
+
+    if (status != REDBUCKET_OK)
+        blame_sentinel(search, &error);
+    else if (answer->master.name[0] == '\0')
+        note_stranger(search);
+    return status;
+}
+
 /* Asks one sentinel, and the place that it names. */
 static enum redbucket_status try_sentinel(struct rbk_search *search,
                                           const struct rbk_deadline *share, struct rbk_peer *peer)
 {
-    struct redbucket_error error = {.message = ""};
-    struct rbk_endpoint named;
-    enum redbucket_status status =
-        rbk_sentinel_ask(search->options, search->sentinels[search->at], share, &named, &error);
+    struct rbk_sentinel_answer answer = {.watch = search->watch};
+    enum redbucket_status status = ask(search, share, &answer);
 
-    if (status != REDBUCKET_OK) {
-        blame_sentinel(search, &error);
+    if (status != REDBUCKET_OK)
         return status;
-    }
-    if (named.name[0] == '\0')
-        note_stranger(search);
-    else if (!was_tried(search, &named))
-        return try_master(search, &named, share, peer);
-    return REDBUCKET_ERROR_UNAVAILABLE;
+    status = REDBUCKET_ERROR_UNAVAILABLE;
+    if (answer.master.name[0] != '\0' && !was_tried(search, &answer.master))
+        status = try_master(search, &answer.master, share, peer);
+    if (status != REDBUCKET_OK)
+        rbk_sentinel_hang_up(search->watch);
+    return status;
 }
 
 static enum redbucket_status fail_unknown(const struct rbk_search *search,
@@ -171,4 +183,26 @@ enum redbucket_status rbk_search(struct rbk_search *search, const struct rbk_dea
             break;
     }
     return tell(search, deadline, error);
+}
+
+bool rbk_search_ask(struct rbk_search *search, const struct rbk_deadline *deadline,
+                    struct rbk_endpoint *master)
+{
+    size_t len = search->options->hosts_len;
+
+    for (size_t i = 0; i < len && rbk_deadline_left(deadline) > 0.0; i++) {
+        struct rbk_sentinel_answer answer = {.watch = search->watch};
+        struct rbk_deadline share;
+
+        search->at = (search->first + i) % len;
+        start_share(search, deadline, len - i, &share);
+        if (ask(search, &share, &answer) != REDBUCKET_OK)
+            continue;
+        if (answer.master.name[0] != '\0') {
+            *master = answer.master;
+            return true;
+        }
+        rbk_sentinel_hang_up(search->watch);
+    }
+    return false;
 }

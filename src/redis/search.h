@@ -23,12 +23,15 @@ enum rbk_search_failure {
  *   sentinels  options->hosts_len of them, and with which to begin
  *   at         out: which sentinel named the master
  *   found      out: the transport to the master, the caller's to destroy
+ *   watch      where the connection to a sentinel is put, NULL at first; the one on which that
+ *              sentinel says something when its answer changes is left there, the caller's to close
  */
 struct rbk_search {
     const struct rbk_redis_options *options;
     struct rbk_tls *tls;
     struct rbk_transport *const *sentinels;
     size_t first;
+    struct rbk_connection **watch;
 
     size_t at;
     struct rbk_transport *found;
@@ -40,8 +43,13 @@ struct rbk_search {
     struct redbucket_error failure; /* the last of the worst */
 };
 
-/* Fails as rbk_master_connect does. Only options, tls, sentinels and first need be set. */
+/* Fails as rbk_master_connect does. Only what comes before `at` need be set. */
 enum redbucket_status rbk_search(struct rbk_search *search, const struct rbk_deadline *deadline,
                                  struct rbk_peer *peer, struct redbucket_error *error);
+
+/* Asks where the master is, and connects to nobody: the first answer holds. Sets `at`.
+ * False when no sentinel names a place. */
+bool rbk_search_ask(struct rbk_search *search, const struct rbk_deadline *deadline,
+                    struct rbk_endpoint *master);
 
 #endif

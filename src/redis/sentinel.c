@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One round trip to a sentinel: who asks, and the question. What comes back is data from outside: a
- * place is taken only when it can be one.
+ * One round trip to a sentinel: who asks, the question, and that we want to hear when the answer
+ * changes. Both are handled in one go, so that no change comes in between. What comes back is data
+ * from outside: a place is taken only when it can be one.
  */
 #include "redis/sentinel.h"
 
@@ -10,7 +11,7 @@
 
 #include <string.h>
 
-#define COMMANDS_MAX 2
+#define COMMANDS_MAX 3
 
 static struct rbk_argument word(const char *text)
 {
@@ -56,6 +57,7 @@ struct inquiry {
     const struct rbk_redis_options *options;
     struct rbk_connection *connection;
     const char *where;
+    bool heard; /* out: that it will say when the answer changes */
 };
 
 static enum redbucket_status refused(const struct inquiry *inquiry, const struct rbk_reply *reply,
@@ -69,10 +71,10 @@ static enum redbucket_status refused(const struct inquiry *inquiry, const struct
                     command, words);
 }
 
-static enum redbucket_status inquire(const struct inquiry *inquiry,
-                                     const struct rbk_deadline *deadline,
+static enum redbucket_status inquire(struct inquiry *inquiry, const struct rbk_deadline *deadline,
                                      struct rbk_endpoint *master, struct redbucket_error *error)
 {
+    const struct rbk_argument request[] = {word("SUBSCRIBE"), word("+switch-master")};
     const struct rbk_argument question[] = {word("SENTINEL"), word("get-master-addr-by-name"),
                                             word(inquiry->options->service)};
     struct rbk_argument words[3];
@@ -82,7 +84,8 @@ static enum redbucket_status inquire(const struct inquiry *inquiry,
     enum redbucket_status status;
 
     commands[len++] = (struct rbk_command){question, 3};
-    status = rbk_connection_call(inquiry->connection, commands, len, replies, deadline);
+    commands[len] = (struct rbk_command){request, 2};
+    status = rbk_connection_call(inquiry->connection, commands, len + 1, replies, deadline);
     if (status != REDBUCKET_OK)
         return rbk_fail(error, status, -1, "%s: %s", inquiry->where,
                         rbk_connection_failure(inquiry->connection));
@@ -93,20 +96,31 @@ static enum redbucket_status inquire(const struct inquiry *inquiry,
     if (!read_place(&replies[len - 1], master))
         return rbk_fail(error, REDBUCKET_ERROR_PROTOCOL, -1,
                         "%s: its answer is not where a master can be", inquiry->where);
+    inquiry->heard = replies[len].type == RBK_REPLY_ARRAY;
     return REDBUCKET_OK;
+}
+
+void rbk_sentinel_hang_up(struct rbk_connection **watch)
+{
+    struct rbk_connection *connection = *watch;
+
+    *watch = NULL;
+    rbk_connection_close(connection);
 }
 
 enum redbucket_status rbk_sentinel_ask(const struct rbk_redis_options *options,
                                        struct rbk_transport *sentinel,
                                        const struct rbk_deadline *deadline,
-                                       struct rbk_endpoint *master, struct redbucket_error *error)
+                                       struct rbk_sentinel_answer *answer,
+                                       struct redbucket_error *error)
 {
     struct inquiry inquiry = {.options = options, .where = rbk_transport_endpoint(sentinel)->where};
-    enum redbucket_status status =
-        rbk_connection_open(sentinel, deadline, &inquiry.connection, error);
+    enum redbucket_status status = rbk_connection_open(sentinel, deadline, answer->watch, error);
 
+    inquiry.connection = *answer->watch;
     if (status == REDBUCKET_OK)
-        status = inquire(&inquiry, deadline, master, error);
-    rbk_connection_close(inquiry.connection);
+        status = inquire(&inquiry, deadline, &answer->master, error);
+    if (!inquiry.heard)
+        rbk_sentinel_hang_up(answer->watch);
     return status;
 }

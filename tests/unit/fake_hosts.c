@@ -122,6 +122,7 @@ enum redbucket_status rbk_connection_open(struct rbk_transport *transport,
 
     note(fake_hosts.log, sizeof fake_hosts.log, "%s %.0f ", where,
          rbk_deadline_left(deadline) * 1e3);
+    *connection = NULL;
     while (atomic_load(&host->held))
         sched_yield();
     wait_in_vain(host->open, deadline);
@@ -147,7 +148,7 @@ void rbk_connection_abandon(struct rbk_connection *connection)
 
 bool rbk_connection_good(struct rbk_connection *connection)
 {
-    return connection->host->open == REDBUCKET_OK;
+    return connection->host->open == REDBUCKET_OK && !connection->host->spoken;
 }
 
 const char *rbk_connection_failure(const struct rbk_connection *connection)
@@ -198,6 +199,9 @@ static struct rbk_reply reply_to(const struct fake_host *host, const char *comma
         return name_master(host);
     if (len == 4 && memcmp(command, "AUTH", 4) == 0 && host->auth != NULL)
         return reply_text(RBK_REPLY_ERROR, host->auth);
+    if (len == 9 && memcmp(command, "SUBSCRIBE", 9) == 0)
+        return host->shy ? reply_text(RBK_REPLY_ERROR, "NOPERM no")
+                         : (struct rbk_reply){.type = RBK_REPLY_ARRAY, .len = 0};
     if (len == 4 && memcmp(command, "INFO", 4) == 0)
         return reply_text(RBK_REPLY_STRING, "redis_version:7.0.15\r\n");
     if (len == 4 && memcmp(command, "ROLE", 4) == 0)

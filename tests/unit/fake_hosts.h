@@ -21,6 +21,8 @@
  *   answer  to SENTINEL instead of that, or NULL
  *   role    of a server: "master", "slave"
  *   auth    an error's text in answer to AUTH, or NULL
+ *   shy     it won't say anything unasked
+ *   spoken  it has said something unasked, on every connection that it has
  *   held    opening waits until this is 0 again
  */
 struct fake_host {
@@ -31,6 +33,8 @@ struct fake_host {
     const struct rbk_reply *answer;
     const char *role;
     const char *auth;
+    bool shy;
+    atomic_bool spoken;
     atomic_int held;
 };
 

@@ -160,6 +160,105 @@ static void failing_once_is_enough(void **state)
     end();
 }
 
+/* ---- Listening ------------------------------------------------------------------------------ */
+
+/* Looks a moment later, and expects that the log then says so. */
+static void assert_looked(double later, const char *log)
+{
+    fake_hosts.log[0] = '\0';
+    fake_hosts.now = fake_hosts.now + later;
+    rbk_deadline_start(&soon, 1.0);
+    rbk_master_look(master, &soon);
+    assert_string_equal(fake_hosts.log, log);
+}
+
+static void a_sentinel_that_speaks_is_asked(void **state)
+{
+    struct rbk_peer peer, other;
+
+    (void)state;
+    begin();
+    assert_connected(&peer, "a:26379 500 " MASTER " 500 ");
+    assert_looked(0.06, "");
+    fake_hosts.hosts[0].spoken = true;
+    assert_looked(0.01, ""); /* not yet */
+    assert_looked(0.05, "a:26379 125 ");
+    assert_true(rbk_master_is_current(master, &peer)); /* it spoke of another service */
+    fake_hosts.hosts[0].spoken = false;
+    assert_looked(10.0, "");
+    fake_server(OTHER, "master"); /* which takes requests, as the old one does */
+    fake_sentinel("a:26379", NAMES_OTHER)->spoken = true;
+    assert_looked(10.0, "a:26379 125 ");
+    assert_false(rbk_master_is_current(master, &peer));
+    assert_looked(10.0, ""); /* the next connection asks anyway */
+    fake_hosts.hosts[0].spoken = false;
+    assert_connected(&other, "a:26379 500 " OTHER " 500 ");
+    assert_looked(10.0, "");
+    rbk_connection_close(peer.connection);
+    rbk_connection_close(other.connection);
+    end();
+}
+
+static void a_sentinel_that_ends_is_replaced(void **state)
+{
+    struct rbk_peer peer;
+
+    (void)state;
+    begin();
+    assert_connected(&peer, "a:26379 500 " MASTER " 500 ");
+    fake_sentinel("a:26379", NULL)->open = REDBUCKET_ERROR_UNAVAILABLE;
+    assert_looked(1.0, "a:26379 125 b:26379 250 ");
+    assert_looked(1.0, "");
+    assert_true(rbk_master_is_current(master, &peer));
+    assert_told(MASTER, "b:26379");
+    fake_sentinel("b:26379", NAMES_OTHER)->spoken = true;
+    assert_looked(1.0, "b:26379 125 ");
+    assert_false(rbk_master_is_current(master, &peer));
+    rbk_connection_close(peer.connection);
+    end();
+}
+
+/* Who was found goes on being good enough; and nobody waits for silent ones all the time. */
+static void nobody_answering_changes_nothing(void **state)
+{
+    struct rbk_peer peer;
+
+    (void)state;
+    begin();
+    assert_connected(&peer, "a:26379 500 " MASTER " 500 ");
+    fake_sentinel("a:26379", NULL)->open = REDBUCKET_ERROR_TIMEOUT;
+    fake_sentinel("b:26379", NULL)->open = REDBUCKET_ERROR_TIMEOUT;
+    double began = fake_hosts.now + 1.0;
+
+    assert_looked(1.0, "a:26379 125 b:26379 125 ");
+    assert_true(fake_hosts.now - began < 0.2501);
+    assert_true(rbk_master_is_current(master, &peer));
+    assert_looked(4.9, "");
+    assert_looked(0.2, "a:26379 125 b:26379 125 ");
+    assert_told(MASTER, "a:26379");
+    rbk_connection_close(peer.connection);
+    end();
+}
+
+static void one_that_says_nothing_unasked_is_asked_now_and_then(void **state)
+{
+    struct rbk_peer peer;
+
+    (void)state;
+    begin();
+    fake_hosts.hosts[0].shy = true;
+    assert_connected(&peer, "a:26379 500 " MASTER " 500 ");
+    assert_looked(4.9, "");
+    assert_looked(0.2, "a:26379 125 ");
+    assert_looked(4.9, "");
+    fake_hosts.hosts[0].named = NAMES_OTHER;
+    assert_true(rbk_master_is_current(master, &peer));
+    assert_looked(0.2, "a:26379 125 ");
+    assert_false(rbk_master_is_current(master, &peer));
+    rbk_connection_close(peer.connection);
+    end();
+}
+
 /* ---- Several at once ------------------------------------------------------------------------ */
 
 enum { THREADS = 4 };
@@ -265,6 +364,10 @@ int main(void)
         cmocka_unit_test(what_was_lost_is_asked_for_again),
         cmocka_unit_test(a_place_found_lost_is_replaced_at_once),
         cmocka_unit_test(failing_once_is_enough),
+        cmocka_unit_test(a_sentinel_that_speaks_is_asked),
+        cmocka_unit_test(a_sentinel_that_ends_is_replaced),
+        cmocka_unit_test(nobody_answering_changes_nothing),
+        cmocka_unit_test(one_that_says_nothing_unasked_is_asked_now_and_then),
         cmocka_unit_test(one_asks_for_all),
         cmocka_unit_test(one_fails_for_all),
         cmocka_unit_test(a_child_asks_for_itself),

@@ -6,10 +6,12 @@
 #include "redis/search.h"
 
 #include "fake_hosts.h"
+#include "redis/sentinel.h"
 #include "test.h"
 #include "url.h"
 
 #define SECRET "hunter2-marker"
+#define HEARS  "SUBSCRIBE +switch-master "
 
 #define MASTER  "192.0.2.1:6379"
 #define REPLICA "192.0.2.2:6379"
@@ -22,6 +24,7 @@
 static struct rbk_redis_options options;
 static struct rbk_transport *sentinels[RBK_HOSTS_MAX];
 static struct rbk_search search;
+static struct rbk_connection *watch;
 static struct rbk_peer peer;
 static struct redbucket_error error;
 
@@ -39,7 +42,7 @@ static void prepare(const char *text)
     fake_server(GONE, "master")->open = REDBUCKET_ERROR_UNAVAILABLE;
     assert_int_equal(rbk_url_parse(text, &url, NULL), REDBUCKET_OK);
     assert_int_equal(rbk_redis_options_parse(&url, &options, NULL), REDBUCKET_OK);
-    search = (struct rbk_search){.options = &options, .sentinels = sentinels};
+    search = (struct rbk_search){.options = &options, .sentinels = sentinels, .watch = &watch};
 }
 
 static void begin(void)
@@ -60,6 +63,8 @@ static enum redbucket_status run(double seconds)
     status = rbk_search(&search, &deadline, &peer, &error);
     assert_int_equal(status == REDBUCKET_OK, peer.connection != NULL);
     assert_int_equal(status == REDBUCKET_OK, search.found != NULL);
+    assert_int_equal(status == REDBUCKET_OK, watch != NULL);
+    rbk_sentinel_hang_up(&watch);
     rbk_connection_close(peer.connection);
     rbk_transport_destroy(search.found);
     for (size_t i = 0; i < options.hosts_len; i++)
@@ -89,7 +94,7 @@ static void the_first_that_answers_is_enough(void **state)
     (void)state;
     begin();
     assert_found("a:26379 333 " MASTER " 333 ", 0);
-    assert_string_equal(fake_hosts.said, "SENTINEL get-master-addr-by-name s INFO ROLE ");
+    assert_string_equal(fake_hosts.said, "SENTINEL get-master-addr-by-name s " HEARS "INFO ROLE ");
     begin();
     search.first = 2;
     assert_found("c:26379 333 " MASTER " 333 ", 2);
@@ -259,11 +264,12 @@ static void each_gets_its_own_password(void **state)
     (void)state;
     prepare("redis+sentinel://u:p@a/s/3?sentinel_password=q");
     assert_found("a:26379 1000 " MASTER " 1000 ", 0);
-    assert_string_equal(fake_hosts.said, "AUTH q SENTINEL get-master-addr-by-name s "
+    assert_string_equal(fake_hosts.said, "AUTH q SENTINEL get-master-addr-by-name s " HEARS
                                          "AUTH u p SELECT 3 INFO ROLE ");
     prepare("redis+sentinel://a/s?sentinel_user=v&sentinel_password=q");
     assert_found("a:26379 1000 " MASTER " 1000 ", 0);
-    assert_string_equal(fake_hosts.said, "AUTH v q SENTINEL get-master-addr-by-name s INFO ROLE ");
+    assert_string_equal(fake_hosts.said,
+                        "AUTH v q SENTINEL get-master-addr-by-name s " HEARS "INFO ROLE ");
 }
 
 static void a_refused_password_is_told_and_not_shown(void **state)
