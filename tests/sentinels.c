@@ -15,6 +15,7 @@
 #define DOWN_MS     1000
 #define FAILOVER_MS 3000
 #define PAUSE_NS    20000000
+#define VERSION_6_2 60200 /* before that, a sentinel gives others the password that it wants */
 
 struct text {
     char bytes[CONFIG_SIZE];
@@ -84,7 +85,7 @@ static struct test_server *start_sentinel(struct test_sentinels *all,
     add(&text, "sentinel failover-timeout " TEST_SERVICE " %d\n", FAILOVER_MS);
     if (options->password != NULL)
         add(&text, "sentinel auth-pass " TEST_SERVICE " %s\n", options->password);
-    if (options->sentinel_password != NULL)
+    if (options->sentinel_password != NULL && all->data[0]->version >= VERSION_6_2)
         add(&text, "sentinel sentinel-pass %s\n", options->sentinel_password);
     if (all->tls)
         add_tls(&text, all);
