@@ -4,6 +4,7 @@
  */
 #include "store.h"
 
+#include "gather.h"
 #include "policy.h"
 #include "url.h"
 
@@ -103,6 +104,25 @@ static enum redbucket_status add_policy(const struct policy_wish *wish,
     return status;
 }
 
+/* Puts gathering in front of *store, or closes it. */
+static enum redbucket_status add_gather(const struct rbk_url *url, struct redbucket_store **store,
+                                        struct redbucket_error *error)
+{
+    const char *connections = rbk_url_get(url, "connections");
+    unsigned flights = RBK_GATHER_FLIGHTS;
+    double timeout = RBK_TIMEOUT_DEFAULT;
+    enum redbucket_status status = rbk_url_duration(url, "timeout", &timeout, error);
+
+    /* More calls than connections would wait for these and not here. */
+    if (connections != NULL)
+        (void)rbk_url_number(connections, 1, RBK_GATHER_FLIGHTS, &flights);
+    if (status == REDBUCKET_OK)
+        status = rbk_gather_create(*store, timeout, flights, store, error);
+    if (status != REDBUCKET_OK)
+        redbucket_store_close(*store);
+    return status;
+}
+
 enum redbucket_status redbucket_store_open(const char *text, struct redbucket_store **store,
                                            struct redbucket_error *error)
 {
@@ -115,6 +135,8 @@ enum redbucket_status redbucket_store_open(const char *text, struct redbucket_st
         status = read_policy(&url, &wish, error);
     if (status == REDBUCKET_OK)
         status = open_kind(&url, &opened, error);
+    if (status == REDBUCKET_OK && opened->ops->far)
+        status = add_gather(&url, &opened, error);
     if (status == REDBUCKET_OK && wish.wanted)
         status = add_policy(&wish, &opened, error);
     if (status == REDBUCKET_OK)

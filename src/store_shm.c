@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMEOUT_DEFAULT 1.0 /* seconds */
 #define NAME_MAX_LEN    200
 
 struct shm {
@@ -128,7 +127,7 @@ static enum redbucket_status configure(const struct rbk_url *url, struct rbk_shm
         rbk_url_known(url, "size mode timeout on_error local_share", error);
 
     wanted->name = url->body;
-    wanted->timeout = TIMEOUT_DEFAULT;
+    wanted->timeout = RBK_TIMEOUT_DEFAULT;
     if (status == REDBUCKET_OK)
         status = check_name(url->body, error);
     if (status == REDBUCKET_OK)

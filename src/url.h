@@ -83,6 +83,9 @@ bool rbk_url_number(const char *text, unsigned min, unsigned max, unsigned *numb
 enum redbucket_status rbk_url_known(const struct rbk_url *url, const char *known,
                                     struct redbucket_error *error);
 
+/* Seconds that a call may take where `timeout` isn't given. */
+#define RBK_TIMEOUT_DEFAULT 1.0
+
 /* The value of a parameter, or NULL. */
 const char *rbk_url_get(const struct rbk_url *url, const char *name);
 

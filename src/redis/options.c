@@ -264,7 +264,7 @@ enum redbucket_status rbk_redis_options_parse(const struct rbk_url *url,
                         "and the like");
     memset(options, 0, sizeof *options);
     options->kind = scheme->kind;
-    options->timeout = 1.0;
+    options->timeout = RBK_TIMEOUT_DEFAULT;
     options->connections = CONNECTIONS_DEFAULT;
     options->tls = scheme->tls;
     options->tls_verify = true;

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Passing on. An operation that the inner store doesn't have, its front doesn't have either.
+ */
+#include "front.h"
+
+static struct redbucket_store *inner_of(const struct redbucket_store *store)
+{
+    return ((const struct rbk_front *)store)->inner;
+}
+
+static enum redbucket_status read_state(struct redbucket_store *store, const struct rbk_key *key,
+                                        struct rbk_state *state)
+{
+    return inner_of(store)->ops->read(inner_of(store), key, state);
+}
+
+static enum redbucket_status statistics(struct redbucket_store *store,
+                                        struct redbucket_statistics *out)
+{
+    return inner_of(store)->ops->statistics(inner_of(store), out);
+}
+
+static size_t key_max(const struct redbucket_store *store)
+{
+    return inner_of(store)->ops->key_max(inner_of(store));
+}
+
+static bool apart(const struct redbucket_store *store, const struct rbk_key *a,
+                  const struct rbk_key *b)
+{
+    return inner_of(store)->ops->apart(inner_of(store), a, b);
+}
+
+static enum redbucket_status check(struct redbucket_store *store, struct redbucket_health *health)
+{
+    return inner_of(store)->ops->check(inner_of(store), health);
+}
+
+static void failure(struct redbucket_store *store, struct redbucket_error *error)
+{
+    inner_of(store)->ops->failure(inner_of(store), error);
+}
+
+static void pass_on(void *data, enum redbucket_event event, const char *message)
+{
+    rbk_store_tell(data, event, message);
+}
+
+void rbk_front_init(struct rbk_front *front, struct redbucket_store *inner)
+{
+    const struct rbk_store_ops *ops = inner->ops;
+
+    *front = (struct rbk_front){.inner = inner};
+    front->ops = (struct rbk_store_ops){
+        .read = read_state,
+        .statistics = statistics,
+        .key_max = key_max,
+        .apart = ops->apart != NULL ? apart : NULL,
+        .check = ops->check != NULL ? check : NULL,
+        .failure = ops->failure != NULL ? failure : NULL,
+        .own_clock_only = ops->own_clock_only,
+        .far = ops->far,
+    };
+    front->store.ops = &front->ops;
+    redbucket_store_listen(inner, pass_on, &front->store);
+}

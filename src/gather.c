@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The queue, and whose turn it is. Everything shared is in memory that a child of a fork finds
+ * cleared, which is a gatherer at rest.
+ *
+ * A member lives on its caller's stack. It is in the queue or on a flight, and leaves either under
+ * the lock; only while its requests are being copied, which takes no waiting, must it stay.
+ */
+#include "gather.h"
+
+#include "deadline.h"
+#include "flight.h"
+#include "fork_page.h"
+#include "front.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Longer arrays are batches already. */
+#define GATHERED_MAX 32u
+
+/* Requests of one flight. */
+#define FLIGHT_MAX 256u
+
+enum stage {
+    WAITING, /* in the queue */
+    LEADING, /* in the queue, and to make the next call for those that wait */
+    ABOARD,  /* on somebody's flight */
+    SERVED,  /* the requests have what became of them */
+};
+
+struct member {
+    struct rbk_request *requests;
+    size_t len;
+    struct rbk_deadline deadline;
+    enum stage stage;
+    bool pinned; /* its requests are being copied */
+    pthread_cond_t changed;
+    struct member *next;
+    struct member **seat; /* where the flight knows it, when it is aboard */
+};
+
+struct live {
+    pthread_mutex_t mutex;
+    unsigned flights;
+    struct member *first;
+    struct member **end; /* NULL stands for &first */
+};
+
+struct gather {
+    struct rbk_front front;
+    double timeout;
+    unsigned flights;
+    struct live *live;
+};
+
+static struct gather *gather_of(struct redbucket_store *store)
+{
+    return (struct gather *)store;
+}
+
+static void fail(struct member *member, enum redbucket_status status)
+{
+    for (size_t i = 0; i < member->len; i++) {
+        member->requests[i].status = status;
+        member->requests[i].failed = RBK_NONE;
+    }
+}
+
+/* ---- The queue, under the lock ----------------------------------------------------------------
+ */
+
+static void enqueue(struct live *live, struct member *member)
+{
+    struct member **end = live->end != NULL ? live->end : &live->first;
+
+    *end = member;
+    live->end = &member->next;
+}
+
+static void dequeue(struct live *live, struct member *member)
+{
+    struct member **link = &live->first;
+
+    while (*link != member)
+        link = &(*link)->next;
+    *link = member->next;
+    if (live->end == &member->next)
+        live->end = link == &live->first ? NULL : link;
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+/*
+ * A flight has ended, or its leader has left before it began: its place goes to those that wait.
+ * The one who makes the call is the one who has the most time, so that nobody's call ends before
+ * his deadline.
+ */
+static void land(struct live *live)
+{
+    struct member *leader = live->first;
+    size_t len = 0;
+
+    if (leader == NULL) {
+        live->flights--;
+        return;
+    }
+    for (struct member *member = live->first; member != NULL; member = member->next) {
+        len += member->len;
+        if (len > FLIGHT_MAX)
+            break;
+        if (member->stage == WAITING &&
+            (leader->stage != WAITING || is_later(&member->deadline.at, &leader->deadline.at)))
+            leader = member;
+    }
+    if (leader->stage != WAITING) {
+        /* All who wait are to lead already. */
+        live->flights--;
+        return;
+    }
+    leader->stage = LEADING;
+    (void)pthread_cond_signal(&leader->changed);
+}
+
+/* Takes the leader and those who wait with it from the queue. */
+static size_t take_crew(struct live *live, struct member *leader, struct member **crew)
+{
+    size_t requests = leader->len;
+    size_t len = 0;
+    struct member *next;
+
+    dequeue(live, leader);
+    crew[len++] = leader;
+    for (struct member *member = live->first; member != NULL; member = next) {
+        next = member->next;
+        if (member->stage != WAITING || requests + member->len > FLIGHT_MAX)
+            continue;
+        requests += member->len;
+        dequeue(live, member);
+        member->stage = ABOARD;
+        member->pinned = true;
+        member->seat = &crew[len];
+        crew[len++] = member;
+    }
+    return len;
+}
+
+/* ---- A flight ----------------------------------------------------------------------------------
+ */
+
+static bool board(struct rbk_flight *flight, struct member *const *crew, size_t len)
+{
+    struct rbk_flight_size size = {.requests = 0};
+
+    for (size_t i = 0; i < len; i++)
+        rbk_flight_measure(&size, crew[i]->requests, crew[i]->len);
+    if (!rbk_flight_init(flight, &size))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        rbk_flight_board(flight, crew[i]->requests, crew[i]->len);
+    return true;
+}
+
+/* Whose time came while it was pinned may go now. */
+static void unpin(struct member *const *crew, size_t len)
+{
+    for (size_t i = 1; i < len; i++) {
+        crew[i]->pinned = false;
+        if (rbk_deadline_left(&crew[i]->deadline) <= 0.0)
+            (void)pthread_cond_signal(&crew[i]->changed);
+    }
+}
+
+/* Gives those who are still there what became of their requests; `lens` is how many each had. The
+ * lock is let go between them: whoever is woken needs it at once, and most of all the next leader.
+ */
+static void serve(struct live *live, const struct rbk_request *decided, struct member *const *crew,
+                  const size_t *lens, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        (void)pthread_mutex_lock(&live->mutex);
+        if (crew[i] != NULL) {
+            if (decided != NULL)
+                rbk_flight_leave(decided, crew[i]->requests, lens[i]);
+            else
+                fail(crew[i], REDBUCKET_ERROR_MEMORY);
+            crew[i]->stage = SERVED;
+            if (i > 0)
+                (void)pthread_cond_signal(&crew[i]->changed);
+        }
+        (void)pthread_mutex_unlock(&live->mutex);
+        decided = decided == NULL ? NULL : decided + lens[i];
+    }
+}
+
+static void call(struct gather *gather, const struct member *leader, struct rbk_request *requests,
+                 size_t len)
+{
+    struct redbucket_store *inner = gather->front.inner;
+    struct rbk_batch batch = {.waited = gather->timeout - rbk_deadline_left(&leader->deadline)};
+
+    inner->ops->decide(inner, requests, len, &batch);
+}
+
+/* Called, and returns, with the lock. */
+static void fly(struct gather *gather, struct member *leader)
+{
+    struct live *live = gather->live;
+    struct member *crew[FLIGHT_MAX];
+    size_t lens[FLIGHT_MAX];
+    size_t len = take_crew(live, leader, crew);
+    struct rbk_flight flight;
+
+    (void)pthread_mutex_unlock(&live->mutex);
+    if (len == 1) {
+        call(gather, leader, leader->requests, leader->len);
+        (void)pthread_mutex_lock(&live->mutex);
+        land(live);
+        return;
+    }
+    bool good = board(&flight, crew, len);
+
+    for (size_t i = 0; i < len; i++)
+        lens[i] = crew[i]->len;
+    (void)pthread_mutex_lock(&live->mutex);
+    unpin(crew, len);
+    (void)pthread_mutex_unlock(&live->mutex);
+    if (good)
+        call(gather, leader, flight.requests, flight.len);
+    (void)pthread_mutex_lock(&live->mutex);
+    land(live);
+    (void)pthread_mutex_unlock(&live->mutex);
+    serve(live, good ? flight.requests : NULL, crew, lens, len);
+    if (good)
+        rbk_flight_fini(&flight);
+    (void)pthread_mutex_lock(&live->mutex);
+}
+
+/* ---- A caller ----------------------------------------------------------------------------------
+ */
+
+/* Time has come for a member that somebody else's call was to serve. */
+static void leave(struct live *live, struct member *member)
+{
+    if (member->stage == ABOARD)
+        *member->seat = NULL;
+    else
+        dequeue(live, member);
+    fail(member, REDBUCKET_ERROR_TIMEOUT);
+    member->stage = SERVED;
+}
+
+/* Waits, and makes the call if that falls to it. With the lock. */
+static void wait_for_turn(struct gather *gather, struct member *member)
+{
+    struct live *live = gather->live;
+
+    while (member->stage == WAITING || member->stage == ABOARD) {
+        bool in_time = rbk_deadline_await(&member->changed, &live->mutex, &member->deadline);
+
+        while (!in_time && member->pinned)
+            (void)pthread_cond_wait(&member->changed, &live->mutex);
+        if (!in_time && (member->stage == WAITING || member->stage == ABOARD))
+            leave(live, member);
+    }
+    if (member->stage != LEADING)
+        return;
+    if (rbk_deadline_left(&member->deadline) > 0.0) {
+        fly(gather, member);
+    } else {
+        leave(live, member);
+        land(live);
+    }
+}
+
+static void decide_gathered(struct gather *gather, struct rbk_request *requests, size_t len,
+                            struct rbk_batch *batch)
+{
+    struct live *live = gather->live;
+    struct member member = {.requests = requests, .len = len, .changed = PTHREAD_COND_INITIALIZER};
+    double left = gather->timeout - batch->waited;
+
+    rbk_deadline_start(&member.deadline, left > 0.0 ? left : 0.0);
+    enqueue(live, &member);
+    wait_for_turn(gather, &member);
+    (void)pthread_mutex_unlock(&live->mutex);
+    batch->waited = gather->timeout - rbk_deadline_left(&member.deadline);
+    (void)pthread_cond_destroy(&member.changed);
+}
+
+static void decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
+                   struct rbk_batch *batch)
+{
+    struct gather *gather = gather_of(store);
+    struct redbucket_store *inner = gather->front.inner;
+    struct live *live = gather->live;
+
+    if (len == 0 || len > GATHERED_MAX) {
+        inner->ops->decide(inner, requests, len, batch);
+        return;
+    }
+    (void)pthread_mutex_lock(&live->mutex);
+    if (live->flights >= gather->flights) {
+        decide_gathered(gather, requests, len, batch);
+        return;
+    }
+    live->flights++;
+    (void)pthread_mutex_unlock(&live->mutex);
+    inner->ops->decide(inner, requests, len, batch);
+    (void)pthread_mutex_lock(&live->mutex);
+    land(live);
+    (void)pthread_mutex_unlock(&live->mutex);
+}
+
+static void close_gather(struct redbucket_store *store)
+{
+    struct gather *gather = gather_of(store);
+
+    redbucket_store_close(gather->front.inner);
+    rbk_fork_page_unmap(gather->live, sizeof *gather->live);
+    free(gather);
+}
+
+enum redbucket_status rbk_gather_create(struct redbucket_store *inner, double timeout,
+                                        unsigned flights, struct redbucket_store **store,
+                                        struct redbucket_error *error)
+{
+    struct gather *gather = calloc(1, sizeof *gather);
+    enum redbucket_status status;
+
+    if (gather == NULL)
+        return rbk_fail(error, REDBUCKET_ERROR_MEMORY, -1, "store: out of memory");
+    status = rbk_fork_page_map(sizeof *gather->live, (void **)&gather->live, error);
+    if (status != REDBUCKET_OK) {
+        free(gather);
+        return status;
+    }
+    rbk_front_init(&gather->front, inner);
+    gather->front.ops.decide = decide;
+    gather->front.ops.close = close_gather;
+    gather->timeout = timeout;
+    gather->flights = flights;
+    *store = &gather->front.store;
+    return REDBUCKET_OK;
+}
