@@ -59,6 +59,15 @@ struct report {
     struct redbucket_health health;
 };
 
+static void print_master_text(const struct redbucket_health *health)
+{
+    printf("master: %s of service %s, says sentinel %s", health->master, health->service,
+           health->sentinel);
+    if (health->replicas >= 0)
+        printf("; %d replica%s", health->replicas, health->replicas == 1 ? "" : "s");
+    putchar('\n');
+}
+
 static void print_server_text(const struct redbucket_health *health)
 {
     char number[REDBUCKET_NUMBER_SIZE];
@@ -66,6 +75,8 @@ static void print_server_text(const struct redbucket_health *health)
     printf("server: %s, decides by %s, answers in ", health->server, health->method);
     redbucket_number_format((double)(uint64_t)(health->round_trip * 1e6) / 1e3, number);
     printf("%s ms\n", number);
+    if (health->service[0] != '\0')
+        print_master_text(health);
     for (size_t i = 0; i < health->warnings_len; i++)
         printf("warning: %s\n", health->warnings[i]);
 }
@@ -115,6 +126,17 @@ static void print_limit_json(struct cli_json *json, const struct redbucket_named
     rbk_json_object_end(json);
 }
 
+static void print_master_json(struct cli_json *json, const struct redbucket_health *health)
+{
+    rbk_json_string(json, "service", health->service);
+    rbk_json_string(json, "master", health->master);
+    rbk_json_string(json, "sentinel", health->sentinel);
+    if (health->replicas >= 0)
+        rbk_json_unsigned(json, "replicas", (uint64_t)health->replicas);
+    else
+        rbk_json_null(json, "replicas");
+}
+
 static void print_report_json(struct cli_json *json, const struct report *report)
 {
     const struct redbucket_health *health = &report->health;
@@ -124,6 +146,8 @@ static void print_report_json(struct cli_json *json, const struct report *report
         rbk_json_string(json, "is", health->server);
         rbk_json_string(json, "method", health->method);
         rbk_json_real(json, "round_trip", health->round_trip);
+        if (health->service[0] != '\0')
+            print_master_json(json, health);
         rbk_json_array(json, "warnings");
         for (size_t i = 0; i < health->warnings_len; i++)
             rbk_json_string(json, NULL, health->warnings[i]);
@@ -219,6 +243,8 @@ const struct cli_command rbk_cli_check = {
             "was made. A shm: store that isn't there yet is made. Passwords are shown as ***.\n"
             "Of a server it tells what it is, how requests are decided there and how long it\n"
             "takes to answer, and warns of settings by which it can lose what was counted.\n"
+            "Of one that sentinels name: where it is, which of them said so, and how many\n"
+            "replicas follow it.\n"
             "\n"
             "  accepted   requests accepted; `delayed` of them with a wait\n"
             "  rejected   requests rejected\n"

@@ -87,8 +87,9 @@ def free_ports(count):
 class Server:
     """Answers as soon as it is made. `config` is further lines of configuration, which override."""
 
-    def __init__(self, kind="redis", config=(), password=None, tls=False):
+    def __init__(self, kind="redis", config=(), password=None, tls=False, *, sentinel=False):
         self.kind, self.config, self.password, self.tls = kind, list(config), password, tls
+        self.words = ["--sentinel"] * sentinel  # behind its configuration
         self.process = self.client = None
         self.program = program(kind)
         if self.program is None:
@@ -168,7 +169,7 @@ class Server:
 
         with open(os.path.join(self.directory, "output"), "ab") as output:
             self.process = subprocess.Popen(
-                [self.program, os.path.join(self.directory, "server.conf")],
+                [self.program, os.path.join(self.directory, "server.conf"), *self.words],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 preexec_fn=die_with_parent)
         deadline = time.monotonic() + READY_S

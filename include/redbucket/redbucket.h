@@ -225,10 +225,15 @@ redbucket_limit_check(const struct redbucket_limit *limit, struct redbucket_erro
  *       in shared memory of this machine, made by whoever comes first. A size or a mode unlike the
  *       existing one is refused. `timeout` bounds a decision that waits for another process.
  *
+ *   redis://[user[:password]@]host[:port][/db], unix://[user[:password]@]/path[?db=N]
+ *       on a Redis or Valkey server. rediss:// with TLS.
+ *   redis+sentinel://[user[:password]@]host[:port],host[:port].../service[/db]
+ *       on the master of a service, which sentinels name. rediss+sentinel:// with TLS.
+ *
  * A size is a number of bytes with an optional k, m or g (of 1024).
  *
  * A store is safe from any thread and stays usable in a child after fork: a memory: store becomes
- * the child's own copy, a shm: store goes on being shared.
+ * the child's own copy, the others go on being shared.
  */
 struct redbucket_store;
 
@@ -298,6 +303,7 @@ enum redbucket_event {
 
 #define REDBUCKET_WARNINGS_MAX 8
 #define REDBUCKET_WARNING_SIZE 120
+#define REDBUCKET_PLACE_SIZE   272
 
 /*
  * How a store is.
@@ -307,6 +313,11 @@ enum redbucket_event {
  *   server      "Redis 7.0.15", or "" without one
  *   method      how requests are decided: "table", "script" or "transaction"
  *   warnings    what can go wrong with it, a line each, `warnings_len` of them
+ *   service     whose master the server is, by a redis+sentinel:// URL; "" by any other, and then
+ *               there is none of the following
+ *   master      where that is: "192.0.2.1:6379"
+ *   sentinel    who said so
+ *   replicas    how many follow it; -1 when it doesn't say
  */
 struct redbucket_health {
     size_t size;
@@ -315,6 +326,10 @@ struct redbucket_health {
     char method[16];
     size_t warnings_len;
     char warnings[REDBUCKET_WARNINGS_MAX][REDBUCKET_WARNING_SIZE];
+    char service[64];
+    char master[REDBUCKET_PLACE_SIZE];
+    char sentinel[REDBUCKET_PLACE_SIZE];
+    int replicas;
 };
 
 /*

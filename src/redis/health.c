@@ -5,8 +5,13 @@
  */
 #include "redis/health.h"
 
+#include "redis/master.h"
+
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+static_assert(REDBUCKET_PLACE_SIZE == RBK_WHERE_SIZE, "what is shown of a place");
 
 /* The shortest of so many round trips is the network's; the others met something else. */
 #define PINGS 5
@@ -95,6 +100,56 @@ static void describe(const struct rbk_peer *peer, struct redbucket_health *healt
                    peer->by_transaction ? "transaction" : "script");
 }
 
+/* How many follow it now: what it said when we connected may be long ago. */
+static enum redbucket_status count_replicas(struct rbk_use *use, int *replicas)
+{
+    const struct rbk_argument arguments[] = {{"INFO", 4}, {"replication", 11}};
+    struct rbk_command command = {arguments, 2};
+    struct rbk_server server = {.replicas = 0};
+    struct rbk_reply reply;
+    enum redbucket_status status = rbk_method_call(use, &command, 1, &reply);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    rbk_server_read_info(&server, &reply);
+    *replicas = server.counts_replicas ? (int)server.replicas : -1;
+    return REDBUCKET_OK;
+}
+
+/* A replica that is promoted begins with what it had received. */
+static void warn_of_failover(const char *needed, struct redbucket_health *health)
+{
+    char followed[32];
+
+    (void)snprintf(followed, sizeof followed, "%d replica%s", health->replicas,
+                   health->replicas == 1 ? "" : "s");
+    if (health->replicas == 0)
+        warn(health, "the master has ", "no replica", "when it dies, nobody takes its place");
+    else if (health->replicas > 0)
+        warn(health, "the master has ", followed,
+             "a failover loses the last writes, which they haven't received");
+    if (strcmp(needed, "0") == 0)
+        warn(health, "min-replicas-to-write is ", needed,
+             "a master cut off from all takes requests that a failover loses");
+}
+
+static enum redbucket_status ask_of_master(struct rbk_use *use, struct redbucket_health *health)
+{
+    char words[RBK_SERVER_WORDS_SIZE];
+    char needed[16];
+    enum redbucket_status status = count_replicas(use, &health->replicas);
+
+    if (status == REDBUCKET_OK)
+        status = read_setting(use, "min-replicas-to-write", needed, sizeof needed);
+    if (status != REDBUCKET_OK)
+        return status;
+    rbk_server_words(use->pool->options->service, words);
+    (void)snprintf(health->service, sizeof health->service, "%.63s", words);
+    rbk_master_tell(use->pool->master, health->master, health->sentinel);
+    warn_of_failover(needed, health);
+    return REDBUCKET_OK;
+}
+
 enum redbucket_status rbk_health_ask(struct rbk_use *use, struct redbucket_health *health)
 {
     const struct rbk_server *server = &use->peer->server;
@@ -113,5 +168,5 @@ enum redbucket_status rbk_health_ask(struct rbk_use *use, struct redbucket_healt
     if (server->cluster && use->pool->options->kind != RBK_KIND_CLUSTER)
         warn(health, "cluster-enabled is ", "yes",
              "this URL reaches the slots of one node alone, use redis+cluster://");
-    return REDBUCKET_OK;
+    return use->pool->master != NULL ? ask_of_master(use, health) : REDBUCKET_OK;
 }

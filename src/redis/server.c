@@ -5,6 +5,8 @@
  */
 #include "redis/server.h"
 
+#include "url.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -64,6 +66,8 @@ static void read_line(struct rbk_server *server, const char *name, const char *v
         server->cluster = is(value, "1");
     else if (is(name, "role"))
         server->replica = is(value, "slave") || is(value, "replica");
+    else if (is(name, "connected_slaves"))
+        server->counts_replicas = rbk_url_number(value, 0, 65535, &server->replicas);
     else if (is(name, "aof_enabled"))
         server->aof = is(value, "1");
     else if (is(name, "maxmemory"))

@@ -14,8 +14,10 @@ struct rbk_server {
     unsigned valkey[3];  /* of Valkey, or 0 */
     bool replica;
     bool cluster;
-    bool sentinel;                /* knows where servers are and is none itself */
-    bool aof;                     /* keeps a file of what was written */
+    bool sentinel;        /* knows where servers are and is none itself */
+    bool aof;             /* keeps a file of what was written */
+    bool counts_replicas; /* says how many follow it: */
+    unsigned replicas;
     char eviction[32];            /* maxmemory-policy, "" when unknown */
     unsigned long long maxmemory; /* bytes, 0 for no bound (or unknown): then nothing is evicted */
 };
