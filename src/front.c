@@ -32,6 +32,12 @@ static bool apart(const struct redbucket_store *store, const struct rbk_key *a,
     return inner_of(store)->ops->apart(inner_of(store), a, b);
 }
 
+static enum redbucket_colocation colocation(const struct redbucket_store *store,
+                                            const struct rbk_key *a, const struct rbk_key *b)
+{
+    return inner_of(store)->ops->colocation(inner_of(store), a, b);
+}
+
 static enum redbucket_status check(struct redbucket_store *store, struct redbucket_health *health)
 {
     return inner_of(store)->ops->check(inner_of(store), health);
@@ -57,6 +63,7 @@ void rbk_front_init(struct rbk_front *front, struct redbucket_store *inner)
         .statistics = statistics,
         .key_max = key_max,
         .apart = ops->apart != NULL ? apart : NULL,
+        .colocation = ops->colocation != NULL ? colocation : NULL,
         .check = ops->check != NULL ? check : NULL,
         .failure = ops->failure != NULL ? failure : NULL,
         .own_clock_only = ops->own_clock_only,

@@ -148,6 +148,15 @@ static bool apart(const struct redbucket_store *store, const struct rbk_key *a,
     return inner->ops->apart == NULL || inner->ops->apart(inner, a, b);
 }
 
+static enum redbucket_colocation colocation(const struct redbucket_store *store,
+                                            const struct rbk_key *a, const struct rbk_key *b)
+{
+    const struct redbucket_store *inner = ((const struct policy *)store)->inner;
+
+    return inner->ops->colocation == NULL ? REDBUCKET_COLOCATION_ALWAYS
+                                          : inner->ops->colocation(inner, a, b);
+}
+
 static enum redbucket_status check(struct redbucket_store *store, struct redbucket_health *health)
 {
     health->size = sizeof *health;
@@ -187,6 +196,7 @@ enum redbucket_status rbk_policy_create(enum rbk_policy_kind kind, struct redbuc
         .statistics = statistics,
         .key_max = key_max,
         .apart = apart,
+        .colocation = colocation,
         .check = check,
         .failure = failure,
         .close = close_policy,

@@ -188,6 +188,26 @@ enum redbucket_status redbucket_store_check(struct redbucket_store *store,
     return status;
 }
 
+/* False for what can't be a zone. */
+static bool read_zone(const char *zone, size_t len, struct rbk_key *key)
+{
+    *key = (struct rbk_key){.zone = (const unsigned char *)zone,
+                            .zone_len = len > 0 ? len : strlen(zone)};
+    return key->zone_len > 0 && key->zone_len <= REDBUCKET_ZONE_MAX;
+}
+
+enum redbucket_colocation redbucket_store_colocation(const struct redbucket_store *store,
+                                                     const char *zone_a, size_t zone_a_len,
+                                                     const char *zone_b, size_t zone_b_len)
+{
+    struct rbk_key a, b;
+
+    if (!read_zone(zone_a, zone_a_len, &a) || !read_zone(zone_b, zone_b_len, &b))
+        return REDBUCKET_COLOCATION_NEVER;
+    return store->ops->colocation == NULL ? REDBUCKET_COLOCATION_ALWAYS
+                                          : store->ops->colocation(store, &a, &b);
+}
+
 void redbucket_store_failure(struct redbucket_store *store, struct redbucket_error *error)
 {
     *error = (struct redbucket_error){.status = REDBUCKET_OK, .position = -1};

@@ -56,6 +56,11 @@ struct rbk_store_ops {
     bool (*apart)(const struct redbucket_store *store, const struct rbk_key *a,
                   const struct rbk_key *b);
 
+    /* Which of their buckets are decided in one step; only the zones of `a` and `b` matter. NULL
+     * where all are. */
+    enum redbucket_colocation (*colocation)(const struct redbucket_store *store,
+                                            const struct rbk_key *a, const struct rbk_key *b);
+
     /* Fills in what is known of a server. NULL where there is none. */
     enum redbucket_status (*check)(struct redbucket_store *store, struct redbucket_health *health);
 

@@ -12,6 +12,7 @@
 #include "redis/tally.h"
 #include "redis/tls.h"
 #include "url.h"
+#include "wire/colocation.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -124,6 +125,12 @@ static bool apart(const struct redbucket_store *store, const struct rbk_key *a,
     return rbk_key_format_apart(&((const struct cluster *)store)->options.key_format, a, b);
 }
 
+static enum redbucket_colocation colocation(const struct redbucket_store *store,
+                                            const struct rbk_key *a, const struct rbk_key *b)
+{
+    return rbk_colocation(&((const struct cluster *)store)->options.key_format, a, b);
+}
+
 static void failure(struct redbucket_store *store, struct redbucket_error *error)
 {
     rbk_nodes_failure(&cluster_of(store)->nodes, error);
@@ -145,6 +152,7 @@ static const struct rbk_store_ops cluster_ops = {
     .statistics = statistics,
     .key_max = key_max,
     .apart = apart,
+    .colocation = colocation,
     .check = check,
     .failure = failure,
     .close = close_cluster,

@@ -347,6 +347,38 @@ redbucket_store_check(struct redbucket_store *store, struct redbucket_health *he
 REDBUCKET_API void redbucket_store_failure(struct redbucket_store *store,
                                            struct redbucket_error *error);
 
+/*
+ * Which buckets of two zones a store decides in one step. A request that names both is then one
+ * step as well; otherwise it takes one for each slot, see docs/cluster.md. A cluster decides
+ * together what lies in one hash slot, and where a bucket lies follows from the key format; all
+ * other stores decide everything together.
+ *
+ *   ALWAYS    all: the store is one place
+ *   ONE_SLOT  all: the key format has them in one slot of a cluster, and so on one of its nodes
+ *   SAME_KEY  those with equal keys
+ *   SAME_TAG  those whose keys begin with the same hash tag: {acme}alice and {acme}192.0.2.7
+ *   NEVER     none, but for what meets by chance
+ *
+ * Between the first and the last, this is said of keys that aren't empty and have no braces but
+ * those of such a tag: braces of a key may be taken for those of a tag, or end one.
+ */
+enum redbucket_colocation {
+    REDBUCKET_COLOCATION_ALWAYS,
+    REDBUCKET_COLOCATION_ONE_SLOT,
+    REDBUCKET_COLOCATION_SAME_KEY,
+    REDBUCKET_COLOCATION_SAME_TAG,
+    REDBUCKET_COLOCATION_NEVER,
+};
+
+/*
+ * Tells it without asking anybody. A zone's length is 0 when it ends with a NUL; a zone with itself
+ * is ONE_SLOT when all its buckets are in one. NEVER for what can't be a zone, being empty or
+ * longer than REDBUCKET_ZONE_MAX. Safe from any thread.
+ */
+REDBUCKET_API enum redbucket_colocation
+redbucket_store_colocation(const struct redbucket_store *store, const char *zone_a,
+                           size_t zone_a_len, const char *zone_b, size_t zone_b_len);
+
 typedef void redbucket_listener(void *data, enum redbucket_event event, const char *message);
 
 /*
