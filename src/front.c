@@ -48,6 +48,11 @@ static void failure(struct redbucket_store *store, struct redbucket_error *error
     inner_of(store)->ops->failure(inner_of(store), error);
 }
 
+static bool batches(const struct redbucket_store *store)
+{
+    return inner_of(store)->ops->batches(inner_of(store));
+}
+
 static void pass_on(void *data, enum redbucket_event event, const char *message)
 {
     rbk_store_tell(data, event, message);
@@ -66,6 +71,7 @@ void rbk_front_init(struct rbk_front *front, struct redbucket_store *inner)
         .colocation = ops->colocation != NULL ? colocation : NULL,
         .check = ops->check != NULL ? check : NULL,
         .failure = ops->failure != NULL ? failure : NULL,
+        .batches = ops->batches != NULL ? batches : NULL,
         .own_clock_only = ops->own_clock_only,
         .far = ops->far,
     };

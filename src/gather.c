@@ -298,7 +298,7 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
     struct redbucket_store *inner = gather->front.inner;
     struct live *live = gather->live;
 
-    if (len == 0 || len > GATHERED_MAX) {
+    if (len == 0 || len > GATHERED_MAX || !inner->ops->batches(inner)) {
         inner->ops->decide(inner, requests, len, batch);
         return;
     }

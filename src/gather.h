@@ -21,8 +21,9 @@
 #define RBK_GATHER_FLIGHTS 2u
 
 /*
- * Puts gathering in front of `inner`, which belongs to the new store on success and stays the
- * caller's on failure. `timeout` is the inner store's, in seconds; `flights` at least 1.
+ * Puts gathering in front of `inner`, which has `batches`; it belongs to the new store on success
+ * and stays the caller's on failure. `timeout` is the inner store's, in seconds; `flights` at
+ * least 1.
  */
 enum redbucket_status rbk_gather_create(struct redbucket_store *inner, double timeout,
                                         unsigned flights, struct redbucket_store **store,

@@ -68,6 +68,10 @@ struct rbk_store_ops {
      * a request's status does. */
     void (*failure)(struct redbucket_store *store, struct redbucket_error *error);
 
+    /* True when a batch takes as long as a request, so that it pays to bring some together, as far
+     * as is known. NULL where it doesn't. */
+    bool (*batches)(const struct redbucket_store *store);
+
     void (*close)(struct redbucket_store *store);
     bool own_clock_only;
     bool far; /* each call of `decide` costs a round trip */

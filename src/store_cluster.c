@@ -160,7 +160,8 @@ static const struct rbk_store_ops cluster_ops = {
     .far = true,
 };
 
-/* Nothing is connected yet: nodes that are down now must not keep a service from starting. */
+/* Callers are not gathered: those who ask a node that answers must not wait for one that doesn't.
+ * Nothing is connected yet: nodes that are down now must not keep a service from starting. */
 enum redbucket_status rbk_cluster_open(const struct rbk_url *url, struct redbucket_store **store,
                                        struct redbucket_error *error)
 {

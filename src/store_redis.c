@@ -18,6 +18,7 @@
 #include "url.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Longer keys are nobody's. */
@@ -30,6 +31,7 @@ struct redis {
     struct rbk_master *master; /* that sentinels name, or NULL */
     struct rbk_pool pool;
     struct rbk_tally tally;
+    atomic_bool one_by_one; /* by transaction; a hint, relaxed */
 };
 
 static struct redis *redis_of(struct redbucket_store *store)
@@ -37,11 +39,15 @@ static struct redis *redis_of(struct redbucket_store *store)
     return (struct redis *)store;
 }
 
-static enum redbucket_status by_method(struct rbk_use *use, struct rbk_request *requests,
-                                       size_t len)
+static enum redbucket_status by_method(struct redis *redis, struct rbk_use *use,
+                                       struct rbk_request *requests, size_t len)
 {
-    return use->peer->by_transaction ? rbk_transaction_decide(use, requests, len)
-                                     : rbk_script_decide(use, requests, len);
+    bool one_by_one = use->peer->by_transaction;
+
+    if (one_by_one != atomic_load_explicit(&redis->one_by_one, memory_order_relaxed))
+        atomic_store_explicit(&redis->one_by_one, one_by_one, memory_order_relaxed);
+    return one_by_one ? rbk_transaction_decide(use, requests, len)
+                      : rbk_script_decide(use, requests, len);
 }
 
 /* As many requests as go in one round trip; returns how many. */
@@ -59,7 +65,7 @@ static size_t decide_some(struct redis *redis, struct rbk_request *requests, siz
     if (status != REDBUCKET_OK) {
         rbk_requests_fail(requests, some, status);
     } else {
-        status = by_method(&use, requests, some);
+        status = by_method(redis, &use, requests, some);
         rbk_pool_give(&redis->pool, use.peer, status, use.usable);
     }
     return some;
@@ -137,6 +143,14 @@ static bool apart(const struct redbucket_store *store, const struct rbk_key *a,
     return rbk_key_format_apart(&((const struct redis *)store)->options.key_format, a, b);
 }
 
+static bool batches(const struct redbucket_store *store)
+{
+    const struct redis *redis = (const struct redis *)store;
+
+    return redis->options.method != RBK_METHOD_TRANSACTION &&
+           !atomic_load_explicit(&redis->one_by_one, memory_order_relaxed);
+}
+
 static void failure(struct redbucket_store *store, struct redbucket_error *error)
 {
     rbk_pool_last(&redis_of(store)->pool, error);
@@ -160,6 +174,7 @@ static const struct rbk_store_ops redis_ops = {
     .apart = apart,
     .check = check,
     .failure = failure,
+    .batches = batches,
     .close = close_redis,
     .own_clock_only = true,
     .far = true,

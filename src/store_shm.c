@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_LEN    200
+#define NAME_MAX_LEN 200
 
 struct shm {
     struct rbk_embedded embedded;

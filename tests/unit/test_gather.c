@@ -29,6 +29,7 @@ static struct inner {
     const struct rbk_request *given[64];
     atomic_uint asked; /* requests */
     bool closed;
+    bool one_by_one;
 } inner;
 
 /* The bucket "f" can't be read; a call that has "x" in it fails as a whole. */
@@ -83,8 +84,17 @@ static void inner_close(struct redbucket_store *store)
     inner.closed = true;
 }
 
-static struct rbk_store_ops inner_ops = {
-    .decide = inner_decide, .key_max = inner_key_max, .close = inner_close, .far = true};
+static bool inner_batches(const struct redbucket_store *store)
+{
+    (void)store;
+    return !inner.one_by_one;
+}
+
+static struct rbk_store_ops inner_ops = {.decide = inner_decide,
+                                         .key_max = inner_key_max,
+                                         .batches = inner_batches,
+                                         .close = inner_close,
+                                         .far = true};
 
 static struct redbucket_store *make(double timeout, unsigned flights)
 {
@@ -316,6 +326,24 @@ static void long_arrays_are_calls_of_their_own(void **unused)
     store->ops->close(store);
 }
 
+/* A batch of such a store takes as long as its requests one after the other. */
+static void what_is_decided_one_by_one_is_not_gathered(void **unused)
+{
+    struct redbucket_store *store = make(LONG_TIME, 1);
+    struct caller callers[4];
+
+    (void)unused;
+    inner.one_by_one = true;
+    for (unsigned i = 0; i < 4; i++) {
+        start(&callers[i], store, 'a', i);
+        await_begun(i + 1);
+    }
+    open_to(100);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(join(&callers[i]), REDBUCKET_OK);
+    store->ops->close(store);
+}
+
 /* Nobody stays for a call that isn't over when his time is; what comes of it later reaches nobody.
  */
 static void each_leaves_at_his_own_deadline(void **unused)
@@ -461,6 +489,7 @@ int main(void)
         cmocka_unit_test(two_calls_fly_at_once_and_no_more),
         cmocka_unit_test(a_fault_is_its_requests_and_a_failure_its_calls),
         cmocka_unit_test(long_arrays_are_calls_of_their_own),
+        cmocka_unit_test(what_is_decided_one_by_one_is_not_gathered),
         cmocka_unit_test(each_leaves_at_his_own_deadline),
         cmocka_unit_test(whoever_is_aboard_leaves_too),
         cmocka_unit_test(a_child_begins_with_nothing_in_flight),
