@@ -191,8 +191,7 @@ void test_sentinels_url(const struct test_sentinels *all, const char *query, cha
     if (password[0] != '\0')
         add(&text, ":%s@", password);
     for (size_t i = 0; i < TEST_SENTINELS_LEN; i++)
-        add(&text, "%s%s:%d", i > 0 ? "," : "", all->tls ? "localhost" : "127.0.0.1",
-            test_sentinels_port(all, all->sentinels[i]));
+        add(&text, "%s127.0.0.1:%d", i > 0 ? "," : "", test_sentinels_port(all, all->sentinels[i]));
     add(&text, "/" TEST_SERVICE);
     if (other[0] != '\0') {
         add(&text, "%csentinel_password=%s", mark, other);

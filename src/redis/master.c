@@ -231,7 +231,6 @@ static void settle_locked(struct rbk_master *master, const struct rbk_search *se
     if (failure->status == REDBUCKET_OK) {
         struct place *found = leftovers->place;
 
-        *found = (struct place){search->found, 1};
         leftovers->place = drop_locked(master->place);
         master->place = found;
         master->known = true;
@@ -257,10 +256,12 @@ static enum redbucket_status search(struct rbk_master *master, const struct rbk_
     struct leftovers leftovers = {.place = calloc(1, sizeof *leftovers.place)};
     enum redbucket_status status;
 
-    if (leftovers.place != NULL)
-        status = rbk_search(&search, deadline, peer, &failure);
-    else
+    if (leftovers.place == NULL) {
         status = rbk_fail_system(&failure, ENOMEM, "sentinel");
+    } else {
+        status = rbk_search(&search, deadline, peer, &failure);
+        *leftovers.place = (struct place){search.found, 1};
+    }
     lock(master);
     settle_locked(master, &search, &failure, &leftovers);
     peer->generation = atomic_load_explicit(&master->generation, memory_order_relaxed);

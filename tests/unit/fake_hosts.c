@@ -32,6 +32,17 @@ void fake_hosts_reset(void)
     fake_hosts.now = 1000.0;
 }
 
+char *fake_hosts_take_log(void)
+{
+    char *log;
+
+    pthread_mutex_lock(&log_mutex);
+    log = strdup(fake_hosts.log);
+    fake_hosts.log[0] = '\0';
+    pthread_mutex_unlock(&log_mutex);
+    return log;
+}
+
 static struct fake_host *put(const char *where)
 {
     for (size_t i = 0; i < FAKE_HOSTS_MAX; i++) {

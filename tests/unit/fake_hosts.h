@@ -61,6 +61,10 @@ extern struct fake_hosts fake_hosts;
 /* No hosts, and nothing done yet. */
 void fake_hosts_reset(void);
 
+/* What is in the log by now, and then it is empty: in a text that the caller frees. Safe from any
+ * thread. */
+char *fake_hosts_take_log(void);
+
 /* Puts a sentinel there, or a server; returns it. */
 struct fake_host *fake_sentinel(const char *where, const char *named);
 struct fake_host *fake_server(const char *where, const char *role);
