@@ -125,9 +125,14 @@ static enum redbucket_status introduce(struct handshake *shake,
     enum redbucket_status status = rbk_connection_call(peer->connection, shake->commands,
                                                        shake->len, shake->replies, deadline);
 
-    if (status != REDBUCKET_OK)
-        return rbk_fail(error, status, -1, "%s: %s", shake->where,
-                        rbk_connection_failure(peer->connection));
+    if (status != REDBUCKET_OK) {
+        char words[RBK_SERVER_WORDS_SIZE];
+
+        /* A server that hangs up may have said why before. */
+        rbk_server_words_without(rbk_connection_failure(peer->connection), options->password,
+                                 words);
+        return rbk_fail(error, status, -1, "%s: %s", shake->where, words);
+    }
     status = check(shake, options, error);
     if (status != REDBUCKET_OK)
         return status;

@@ -40,6 +40,9 @@ enum redbucket_status rbk_method_read(struct rbk_use *use, const struct rbk_key 
 enum redbucket_status rbk_method_call(struct rbk_use *use, const struct rbk_command *commands,
                                       size_t len, struct rbk_reply *replies);
 
+/* Keeps why a call on the connection failed with this status. */
+void rbk_method_lost(struct rbk_use *use, enum redbucket_status status);
+
 /* An error reply's status; its words are kept, and `use->usable` is set. */
 enum redbucket_status rbk_method_refused(struct rbk_use *use, const struct rbk_reply *reply);
 

@@ -15,7 +15,7 @@ static void explain(struct rbk_use *use, const char *text, char out[2 * RBK_SERV
     bool lost = use->pool->options->kind != RBK_KIND_CLUSTER && rbk_server_is_node(text);
     char words[RBK_SERVER_WORDS_SIZE];
 
-    rbk_server_words(text, words);
+    rbk_server_words_without(text, use->pool->options->password, words);
     (void)snprintf(out, 2 * RBK_SERVER_WORDS_SIZE, "%s%s%s",
                    lost ? "this server is a node of a cluster: use redis+cluster:// (" : "", words,
                    lost ? ")" : "");
@@ -31,6 +31,15 @@ enum redbucket_status rbk_method_refused(struct rbk_use *use, const struct rbk_r
     return status;
 }
 
+void rbk_method_lost(struct rbk_use *use, enum redbucket_status status)
+{
+    char words[RBK_SERVER_WORDS_SIZE];
+
+    rbk_server_words_without(rbk_connection_failure(use->peer->connection),
+                             use->pool->options->password, words);
+    rbk_pool_note(use->pool, status, words);
+}
+
 enum redbucket_status rbk_method_call(struct rbk_use *use, const struct rbk_command *commands,
                                       size_t len, struct rbk_reply *replies)
 {
@@ -40,7 +49,7 @@ enum redbucket_status rbk_method_call(struct rbk_use *use, const struct rbk_comm
 
     use->usable = status == REDBUCKET_OK;
     if (status != REDBUCKET_OK)
-        rbk_pool_note(use->pool, status, rbk_connection_failure(connection));
+        rbk_method_lost(use, status);
     return status;
 }
 

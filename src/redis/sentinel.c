@@ -86,9 +86,14 @@ static enum redbucket_status inquire(struct inquiry *inquiry, const struct rbk_d
     commands[len++] = (struct rbk_command){question, 3};
     commands[len] = (struct rbk_command){request, 2};
     status = rbk_connection_call(inquiry->connection, commands, len + 1, replies, deadline);
-    if (status != REDBUCKET_OK)
-        return rbk_fail(error, status, -1, "%s: %s", inquiry->where,
-                        rbk_connection_failure(inquiry->connection));
+    if (status != REDBUCKET_OK) {
+        char said[RBK_SERVER_WORDS_SIZE];
+
+        /* One that hangs up may have said why before. */
+        rbk_server_words_without(rbk_connection_failure(inquiry->connection),
+                                 inquiry->options->sentinel_password, said);
+        return rbk_fail(error, status, -1, "%s: %s", inquiry->where, said);
+    }
     for (size_t i = 0; i < len; i++) {
         if (replies[i].type == RBK_REPLY_ERROR)
             return refused(inquiry, &replies[i], commands[i].arguments[0].bytes, error);

@@ -46,8 +46,9 @@ enum redbucket_status rbk_server_error(const char *text, bool *usable);
  * repeat of a command which they don't know, since those may be a password. */
 void rbk_server_words(const char *text, char words[RBK_SERVER_WORDS_SIZE]);
 
-/* The same; but words that hold the secret (there is none when it is NULL or empty) are left out:
- * there are servers, and proxies more so, that quote what they don't understand. */
+/* The same; but words that hold the secret (there is none when it is NULL or empty), or end in the
+ * middle of it, are left out: there are servers, and proxies more so, that quote what they don't
+ * understand. */
 void rbk_server_words_without(const char *text, const char *secret,
                               char words[RBK_SERVER_WORDS_SIZE]);
 

@@ -176,12 +176,34 @@ void rbk_server_words(const char *text, char words[RBK_SERVER_WORDS_SIZE])
     words[len] = '\0';
 }
 
+/* Words that have been cut before may end in the middle of the secret. */
+static bool ends_within(const char *text, const char *secret)
+{
+    size_t text_len = strlen(text);
+    size_t len = strlen(secret);
+
+    if (text_len < RBK_SERVER_WORDS_SIZE - 1)
+        return false;
+    for (size_t part = 1; part < len && part <= text_len; part++) {
+        if (memcmp(text + text_len - part, secret, part) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool holds(const char *text, const char *secret)
+{
+    if (secret == NULL || secret[0] == '\0')
+        return false;
+    return strstr(text, secret) != NULL || ends_within(text, secret);
+}
+
 void rbk_server_words_without(const char *text, const char *secret,
                               char words[RBK_SERVER_WORDS_SIZE])
 {
     static const char instead[] = "refused, in words that hold the password";
 
     rbk_server_words(text, words);
-    if (secret != NULL && secret[0] != '\0' && strstr(text, secret) != NULL)
+    if (holds(text, secret))
         memcpy(words, instead, sizeof instead);
 }

@@ -226,8 +226,7 @@ static void settle(struct round *round, struct target *target, struct rbk_shot *
 static void lose(struct round *round, struct target *target)
 {
     target->use.usable = false;
-    rbk_pool_note(&target->node->pool, target->status,
-                  rbk_connection_failure(target->use.peer->connection));
+    rbk_method_lost(&target->use, target->status);
     rbk_nodes_blame(round->nodes, target->node);
     rbk_nodes_doubt(round->nodes);
     for (size_t i = 0; i < round->len; i++) {

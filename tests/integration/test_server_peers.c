@@ -419,6 +419,30 @@ static void test_being_turned_away(void **state)
     }
 }
 
+/* Who repeats the password says nothing of it to anybody else: see test_host_failure. */
+static void test_the_password_in_a_farewell(void **state)
+{
+    static const char farewell[] = "-ERR invalid password " TEST_SECRET "\r\n";
+    static const struct test_rule rules[] = {
+        {.command = "AUTH", .answer = farewell, .manner = TEST_CLOSE, .times = 1},
+        {.command = "EVALSHA", .answer = "-NOPERM " TEST_SECRET "\r\n", .times = 1},
+        {.command = "EVALSHA", .answer = farewell, .manner = TEST_CLOSE, .times = 1},
+    };
+    struct redbucket_error error;
+    struct test_host host;
+    struct test_peer *peer = begin(&host, rules, LEN(rules), "timeout=20s");
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_ERROR_AUTH);
+        test_host_failure(&host, &error);
+        assert_non_null(strstr(error.message, "refused, in words that hold the password"));
+        test_pause(0.06); /* the circuit's */
+    }
+    assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
+    end(&host, peer);
+}
+
 static int start_control(void **state)
 {
     (void)state;
@@ -449,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_a_forgotten_script_costs_one_more_turn),
         cmocka_unit_test(test_a_script_that_stays_forgotten_is_an_error),
         cmocka_unit_test(test_being_turned_away),
+        cmocka_unit_test(test_the_password_in_a_farewell),
     };
 
     return cmocka_run_group_tests_name("server_peers", tests, start_control, stop_control);

@@ -163,7 +163,7 @@ void rbk_connections_call(struct rbk_exchange *exchanges, size_t len,
 const char *rbk_connection_failure(const struct rbk_connection *connection)
 {
     require(connection != NULL);
-    return "went wrong";
+    return fake_server.failure != NULL ? fake_server.failure : "went wrong";
 }
 
 /* ---- Time ----------------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@ struct fake_answer {
 /*
  *   open_status    how opening fares
  *   call_status    how calls fare
+ *   failure        why calls fail, or NULL
  *   bad            idle connections are found to be bad
  *   opened...      how often that was done
  *   log            words of all commands sent, a space behind each
@@ -34,6 +35,7 @@ struct fake_answer {
 struct fake_server {
     enum redbucket_status open_status;
     enum redbucket_status call_status;
+    const char *failure;
     bool bad;
     struct fake_answer answers[FAKE_ANSWERS];
     atomic_uint opened;

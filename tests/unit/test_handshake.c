@@ -224,6 +224,29 @@ static void test_no_password_is_repeated(void **state)
         when("redis://:" SECRET "@h/1", "SELECT", "ERR you said " SECRET " before"), REDBUCKET_OK);
 }
 
+/* Nor where it hangs up with it, and its words had to be cut. */
+static void test_no_password_is_repeated_on_hanging_up(void **state)
+{
+    static const char *const failures[] = {
+        "ERR invalid password " SECRET,
+        "ERR invalid password of user, which was " SECRET " and not what it is here",
+        "ERR invalid password of a user of whom there was a lot to be said, in words so long that "
+        "no more than a beginning of what he gave is left: it was not "
+        "hunter2-m",
+    };
+
+    (void)state;
+    assert_int_equal(strlen(failures[2]), RBK_SERVER_WORDS_SIZE - 1);
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        prepare("redis://user:" SECRET "@192.0.2.1:7000");
+        fake_server.call_status = REDBUCKET_ERROR_AUTH;
+        fake_server.failure = failures[i];
+        assert_int_equal(shake(), REDBUCKET_ERROR_AUTH);
+        assert_string_equal(error.message,
+                            "192.0.2.1:7000: refused, in words that hold the password");
+    }
+}
+
 static void test_a_connection_that_breaks_says_where(void **state)
 {
     (void)state;
@@ -248,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_a_replica_of_a_cluster_is_a_node),
         cmocka_unit_test(test_old_servers_decide_by_transaction),
         cmocka_unit_test(test_no_password_is_repeated),
+        cmocka_unit_test(test_no_password_is_repeated_on_hanging_up),
         cmocka_unit_test(test_a_connection_that_breaks_says_where),
     };
 
