@@ -17,8 +17,19 @@
 #define PIECE_S   0.005
 #define ALLOWANCE (TEST_SANITIZED ? 0.3 : 0.1)
 
-static struct {
+/* A machine may be quick to wake who sleeps for a moment, and slow with who has slept for long and
+ * wakes together with others. */
+#define SLEEPERS 9
+#define LONG_S   0.1
+
+struct sleeper {
     pthread_t thread;
+    double begin_s; /* its first sleep, so that they don't all wake together */
+    double piece_s; /* each other one */
+};
+
+static struct {
+    struct sleeper sleepers[SLEEPERS];
     atomic_bool ending;
     _Atomic double late;
 } control;
@@ -134,17 +145,24 @@ uint64_t test_host_counted_degraded(struct test_host *host)
 
 /* ---- The control ---------------------------------------------------------------------------- */
 
+static void note_late(double late)
+{
+    double before = atomic_load(&control.late);
+
+    while (late > before && !atomic_compare_exchange_weak(&control.late, &before, late))
+        continue;
+}
+
 static void *only_sleep(void *data)
 {
-    (void)data;
+    const struct sleeper *sleeper = data;
+
+    test_pause(sleeper->begin_s);
     while (!atomic_load(&control.ending)) {
         double begin = test_now();
-        double late;
 
-        test_pause(PIECE_S);
-        late = test_now() - begin - PIECE_S;
-        if (late > atomic_load(&control.late))
-            atomic_store(&control.late, late);
+        test_pause(sleeper->piece_s);
+        note_late(test_now() - begin - sleeper->piece_s);
     }
     return NULL;
 }
@@ -153,13 +171,20 @@ void test_control_start(void)
 {
     atomic_store(&control.ending, false);
     atomic_store(&control.late, 0.0);
-    assert_int_equal(pthread_create(&control.thread, NULL, only_sleep, NULL), 0);
+    for (int i = 0; i < SLEEPERS; i++) {
+        struct sleeper *sleeper = &control.sleepers[i];
+
+        sleeper->begin_s = LONG_S * i / SLEEPERS;
+        sleeper->piece_s = i == 0 ? PIECE_S : LONG_S;
+        assert_int_equal(pthread_create(&sleeper->thread, NULL, only_sleep, sleeper), 0);
+    }
 }
 
 void test_control_stop(void)
 {
     atomic_store(&control.ending, true);
-    assert_int_equal(pthread_join(control.thread, NULL), 0);
+    for (int i = 0; i < SLEEPERS; i++)
+        assert_int_equal(pthread_join(control.sleepers[i].thread, NULL), 0);
 }
 
 void test_control_reset(void)
@@ -170,7 +195,7 @@ void test_control_reset(void)
 double test_control_late(void)
 {
     /* Whatever held us up may have the control in its grip still. */
-    test_pause(PIECE_S * 2);
+    test_pause(LONG_S * 2);
     return atomic_load(&control.late);
 }
 

@@ -58,8 +58,8 @@ double test_host_value(struct test_host *host, const char *key);
 uint64_t test_host_counted_degraded(struct test_host *host);
 
 /*
- * A control: a thread that only sleeps, and how much too late it woke at worst since the last
- * reset. Whoever else wakes at a deadline can't be blamed for less than that.
+ * A control: threads that only sleep, and how much too late one of them woke at worst since the
+ * last reset. Whoever else wakes at a deadline can't be blamed for less than that.
  */
 void test_control_start(void);
 void test_control_stop(void);
