@@ -198,12 +198,28 @@ static bool watch(struct rbk_exchange *exchange, struct pollfd *polled)
     return true;
 }
 
+/* Ends all of them before a byte is sent. */
+static void refuse(struct rbk_exchange *exchanges, size_t len, enum redbucket_status status,
+                   const char *why)
+{
+    for (size_t i = 0; i < len; i++) {
+        exchanges[i].connection->stream.sent = false;
+        exchanges[i].status = fail(exchanges[i].connection, status, why);
+        end(&exchanges[i]);
+    }
+}
+
 static void drive(struct rbk_exchange *exchanges, struct pollfd *polled, size_t len,
                   const struct rbk_deadline *deadline)
 {
     size_t going = 0;
     bool late = false;
 
+    /* What nobody waits for the answer to is better not said. */
+    if (rbk_deadline_left(deadline) <= 0.0) {
+        refuse(exchanges, len, REDBUCKET_ERROR_TIMEOUT, "no time was left");
+        return;
+    }
     for (size_t i = 0; i < len; i++) {
         begin(&exchanges[i]);
         going += watch(&exchanges[i], &polled[i]);
@@ -236,11 +252,7 @@ void rbk_connections_call(struct rbk_exchange *exchanges, size_t len,
         free(many);
         return;
     }
-    for (size_t i = 0; i < len; i++) {
-        exchanges[i].status = REDBUCKET_ERROR_MEMORY;
-        exchanges[i].connection->stream.sent = false;
-        end(&exchanges[i]);
-    }
+    refuse(exchanges, len, REDBUCKET_ERROR_MEMORY, "out of memory");
 }
 
 enum redbucket_status rbk_connection_call(struct rbk_connection *connection,

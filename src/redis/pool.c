@@ -44,6 +44,8 @@ static void begin_anew(struct rbk_pool *pool)
     }
     pool->circuit = (struct rbk_circuit){.open = false};
     pool->last = (struct redbucket_error){.position = -1}; /* may be half written as well */
+    pool->told = false;
+    pool->telling = false;
     /* A child must not draw the numbers that its parent draws. */
     (void)getrandom(&pool->random, sizeof pool->random, GRND_NONBLOCK);
     pool->random |= 1;
@@ -143,12 +145,29 @@ borrow_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline, struct
             return REDBUCKET_OK;
         }
         rbk_circuit_leave(&pool->circuit, probe);
-        if (!rbk_deadline_await(&pool->live->returned, &pool->live->mutex, deadline))
+        if (!rbk_deadline_await(&pool->live->returned, &pool->live->mutex, deadline)) {
+            /* It may have been told at the last moment; then that was for somebody else. */
+            (void)pthread_cond_signal(&pool->live->returned);
             return REDBUCKET_ERROR_TIMEOUT;
+        }
     }
     /* Whoever else waits for a connection is to be refused as well, not left waiting. */
     (void)pthread_cond_signal(&pool->live->returned);
     return REDBUCKET_ERROR_UNAVAILABLE;
+}
+
+static const char no_time[] = "no time was left to ask the server";
+
+/* What is sent without time for an answer may be counted, and nobody would know. */
+static enum redbucket_status put_back(struct rbk_pool *pool, struct rbk_peer *peer)
+{
+    lock(pool);
+    rbk_circuit_leave(&pool->circuit, peer->probe);
+    peer->lent = false;
+    (void)pthread_cond_signal(&pool->live->returned);
+    unlock(pool);
+    rbk_pool_note(pool, REDBUCKET_ERROR_TIMEOUT, no_time);
+    return REDBUCKET_ERROR_TIMEOUT;
 }
 
 /* An idle connection that has ended may be the first sign of a master that has moved. */
@@ -193,7 +212,11 @@ enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_d
         rbk_pool_note(pool, status, "no connection came free in time");
     if (status != REDBUCKET_OK)
         return status;
-    peer->hurried = rbk_deadline_left(deadline) < pool->options->timeout / 2;
+    double left = rbk_deadline_left(deadline);
+
+    if (left <= 0.0)
+        return put_back(pool, peer);
+    peer->hurried = left < pool->options->timeout / 2;
     if (pool->master != NULL)
         rbk_master_look(pool->master, deadline);
     if (peer->connection != NULL && !is_good(pool, peer))
@@ -204,6 +227,12 @@ enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_d
             rbk_pool_note(pool, status, error.message);
             rbk_pool_give(pool, peer, status, false);
             return status;
+        }
+        /* Another will have use for it. */
+        if (rbk_deadline_left(deadline) <= 0.0) {
+            rbk_pool_note(pool, REDBUCKET_ERROR_TIMEOUT, no_time);
+            rbk_pool_give(pool, peer, REDBUCKET_ERROR_TIMEOUT, true);
+            return REDBUCKET_ERROR_TIMEOUT;
         }
     }
     *taken = peer;
@@ -227,39 +256,78 @@ static bool server_is_down(enum redbucket_status status, const struct rbk_peer *
     }
 }
 
-void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_status status,
-                   bool usable)
-{
-    bool down = server_is_down(status, peer);
-    char reason[sizeof pool->last.message];
-    bool was_open, is_open;
+/* ---- Events --------------------------------------------------------------------------------- */
 
-    if (pool->master != NULL && (down || status == REDBUCKET_ERROR_IO))
-        rbk_master_lost(pool->master, peer);
-    if (!usable)
-        rbk_hang_up(peer);
-    lock(pool);
-    was_open = pool->circuit.open;
+struct news {
+    enum redbucket_event event;
+    char message[sizeof((struct redbucket_error *)NULL)->message];
+};
+
+/* What the host has to be told. One thread tells at a time, so that the last thing it hears is how
+ * it is; whatever comes meanwhile is that thread's to tell afterwards. */
+static bool has_news_locked(struct rbk_pool *pool, struct news *news)
+{
+    const char *message = "the server answers again";
+
+    if (pool->store == NULL || pool->telling || pool->told == pool->circuit.open)
+        return false;
+    if (pool->circuit.open)
+        message = pool->last.status == pool->down ? pool->last.message
+                                                  : redbucket_status_text(pool->down);
+    news->event = pool->circuit.open ? REDBUCKET_EVENT_DOWN : REDBUCKET_EVENT_BACK;
+    (void)snprintf(news->message, sizeof news->message, "%s", message);
+    pool->told = pool->circuit.open;
+    pool->telling = true;
+    return true;
+}
+
+static void tell(struct rbk_pool *pool, struct news *news)
+{
+    bool more = true;
+
+    while (more) {
+        rbk_store_tell(pool->store, news->event, news->message);
+        lock(pool);
+        pool->telling = false;
+        more = has_news_locked(pool, news);
+        unlock(pool);
+    }
+}
+
+/* ---- Back ----------------------------------------------------------------------------------- */
+
+static void judge_locked(struct rbk_pool *pool, const struct rbk_peer *peer,
+                         enum redbucket_status status, bool down, bool usable)
+{
+    if (down && !pool->circuit.open)
+        pool->down = status;
     if (down)
         rbk_circuit_fail(&pool->circuit, peer->probe, rbk_monotonic_now(), random_locked(pool));
     else if (usable)
         rbk_circuit_succeed(&pool->circuit);
     else
         rbk_circuit_leave(&pool->circuit, peer->probe);
-    is_open = pool->circuit.open;
-    if (is_open && !was_open)
-        (void)snprintf(reason, sizeof reason, "%s",
-                       pool->last.status == status ? pool->last.message
-                                                   : redbucket_status_text(status));
+}
+
+void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_status status,
+                   bool usable)
+{
+    bool down = server_is_down(status, peer);
+    struct news news;
+
+    if (pool->master != NULL && (down || status == REDBUCKET_ERROR_IO))
+        rbk_master_lost(pool->master, peer);
+    if (!usable)
+        rbk_hang_up(peer);
+    lock(pool);
+    judge_locked(pool, peer, status, down, usable);
     peer->lent = false;
     (void)pthread_cond_signal(&pool->live->returned);
+    bool has_news = has_news_locked(pool, &news);
+
     unlock(pool);
-    if (pool->store == NULL)
-        return;
-    if (is_open && !was_open)
-        rbk_store_tell(pool->store, REDBUCKET_EVENT_DOWN, reason);
-    if (was_open && !is_open)
-        rbk_store_tell(pool->store, REDBUCKET_EVENT_BACK, "the server answers again");
+    if (has_news)
+        tell(pool, &news);
 }
 
 void rbk_pool_note(struct rbk_pool *pool, enum redbucket_status status, const char *message)

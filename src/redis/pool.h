@@ -55,6 +55,9 @@ struct rbk_pool {
     struct rbk_circuit circuit;
     uint64_t random;
     struct redbucket_error last; /* why the server could not be used last */
+    enum redbucket_status down;  /* what opened the circuit last */
+    bool told;                   /* that it is open; else that it is closed, or nothing so far */
+    bool telling;                /* a thread is at it */
 };
 
 /*
@@ -75,7 +78,8 @@ enum redbucket_status rbk_pool_init(struct rbk_pool *pool, const struct rbk_pool
                                     struct redbucket_error *error);
 void rbk_pool_fini(struct rbk_pool *pool);
 
-/* Lends a connected peer. ERROR_UNAVAILABLE at once while the circuit is open. */
+/* Lends a connected peer. ERROR_UNAVAILABLE at once while the circuit is open. ERROR_TIMEOUT leaves
+ * nobody a connection that has no time to use it. */
 enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
                                     struct rbk_peer **taken);
 

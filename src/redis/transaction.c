@@ -35,6 +35,7 @@ struct transaction {
     struct rbk_reply replies[READ_COMMANDS];
     unsigned char states[CLAIMS][RBK_STATE_SIZE];
     char lives[CLAIMS][24];
+    double took; /* the last attempt, in seconds */
     size_t arguments_len;
     size_t commands_len;
 };
@@ -306,17 +307,18 @@ static enum redbucket_status decide_one(struct transaction *transaction)
     struct rbk_request *request = transaction->request;
     enum redbucket_status status = REDBUCKET_OK;
     unsigned attempts = 0;
-    double took;
 
     if (request->len == 0) {
         rbk_decide(&request->ask, request->claims, 0, &request->answer);
         return status;
     }
     do {
-        took = rbk_deadline_left(transaction->use->deadline);
+        double before = rbk_deadline_left(transaction->use->deadline);
+
         status = attempt(transaction);
-        took -= rbk_deadline_left(transaction->use->deadline);
-    } while (status == REDBUCKET_ERROR_CONFLICT && back_off(transaction->use, attempts++, took));
+        transaction->took = before - rbk_deadline_left(transaction->use->deadline);
+    } while (status == REDBUCKET_ERROR_CONFLICT &&
+             back_off(transaction->use, attempts++, transaction->took));
     if (status == REDBUCKET_ERROR_CONFLICT)
         rbk_pool_note(transaction->use->pool, status, redbucket_status_text(status));
     return status;
@@ -339,26 +341,56 @@ static bool name_buckets(struct transaction *transaction)
     return true;
 }
 
+/* As for another attempt: a request that would be cut off in its middle is not begun, and the
+ * server is not to blame for the length of an array. */
+static bool has_time(const struct transaction *transaction)
+{
+    if (rbk_deadline_left(transaction->use->deadline) > transaction->took)
+        return true;
+    rbk_pool_note(transaction->use->pool, REDBUCKET_ERROR_TIMEOUT,
+                  "no time was left to ask the server");
+    return false;
+}
+
+/* Decides one after the other, until there is nobody to ask any more. Returns how the connection
+ * fares, or that the server says it can't serve now. */
+static enum redbucket_status decide_all(struct transaction *transaction,
+                                        struct rbk_request *requests, size_t len)
+{
+    struct rbk_use *use = transaction->use;
+
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0 && !has_time(transaction)) {
+            rbk_requests_fail(&requests[i], len - i, REDBUCKET_ERROR_TIMEOUT);
+            break;
+        }
+        transaction->request = &requests[i];
+        requests[i].failed = RBK_NONE;
+        requests[i].status =
+            name_buckets(transaction) ? decide_one(transaction) : REDBUCKET_ERROR_MEMORY;
+        if (!use->usable || requests[i].status == REDBUCKET_ERROR_UNAVAILABLE) {
+            rbk_requests_fail(&requests[i], len - i, requests[i].status);
+            return requests[i].status;
+        }
+    }
+    return REDBUCKET_OK;
+}
+
 enum redbucket_status rbk_transaction_decide(struct rbk_use *use, struct rbk_request *requests,
                                              size_t len)
 {
     struct transaction *transaction = calloc(1, sizeof *transaction);
-    enum redbucket_status status = transaction == NULL ? REDBUCKET_ERROR_MEMORY : REDBUCKET_OK;
+    enum redbucket_status status = REDBUCKET_ERROR_MEMORY;
 
     use->usable = true;
-    for (size_t i = 0; i < len && use->usable && transaction != NULL; i++) {
-        transaction->use = use;
-        transaction->request = &requests[i];
-        requests[i].failed = RBK_NONE;
-        status = name_buckets(transaction) ? decide_one(transaction) : REDBUCKET_ERROR_MEMORY;
-        requests[i].status = status;
-        if (!use->usable)
-            rbk_requests_fail(&requests[i], len - i, status);
-    }
-    if (transaction == NULL)
+    if (transaction == NULL) {
         rbk_requests_fail(requests, len, status);
+        return status;
+    }
+    transaction->use = use;
+    status = decide_all(transaction, requests, len);
     free(transaction);
-    return use->usable ? REDBUCKET_OK : status;
+    return status;
 }
 
 enum redbucket_status rbk_transaction_read(struct rbk_use *use, const struct rbk_key *key,

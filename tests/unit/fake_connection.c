@@ -7,6 +7,7 @@
 
 #include "test.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,8 @@ enum redbucket_status rbk_connection_open(struct rbk_transport *transport,
 {
     require(transport != NULL && deadline->set);
     (void)atomic_fetch_add(&fake_server.opened, 1);
+    if (fake_server.open_takes > 0.0)
+        fake_server.moved += fake_server.open_takes;
     if (fake_server.open_status != REDBUCKET_OK) {
         error->status = fake_server.open_status;
         snprintf(error->message, sizeof error->message, "not opened");
@@ -192,8 +195,11 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
                                   const struct timespec *until)
 {
+    int outcome;
+
     (void)atomic_fetch_add(&fake_server.waiting, 1);
-    return __real_pthread_cond_clockwait(cond, mutex, clock, until);
+    outcome = __real_pthread_cond_clockwait(cond, mutex, clock, until);
+    return outcome == 0 && atomic_fetch_sub(&fake_server.late, 1) > 0 ? ETIMEDOUT : outcome;
 }
 
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,

@@ -24,6 +24,7 @@ struct fake_answer {
 
 /*
  *   open_status    how opening fares
+ *   open_takes     seconds that opening takes
  *   call_status    how calls fare
  *   failure        why calls fail, or NULL
  *   bad            idle connections are found to be bad
@@ -31,9 +32,11 @@ struct fake_answer {
  *   log            words of all commands sent, a space behind each
  *   moved          seconds that the clock was moved on
  *   waiting        threads that have begun to wait for a connection
+ *   late           so many of those that are told of one are told too late
  */
 struct fake_server {
     enum redbucket_status open_status;
+    double open_takes;
     enum redbucket_status call_status;
     const char *failure;
     bool bad;
@@ -44,6 +47,7 @@ struct fake_server {
     char log[256];
     double moved;
     atomic_int waiting;
+    atomic_int late;
 };
 
 extern struct fake_server fake_server;

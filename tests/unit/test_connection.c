@@ -181,6 +181,32 @@ static void a_server_that_never_answers_ends_at_the_deadline(void **state)
     test_actor_stop(&peer);
 }
 
+/* Counts what it hears. */
+static void listen_up(int fd, void *data)
+{
+    char byte;
+
+    while (test_actor_read(fd, &byte, 1))
+        (void)atomic_fetch_add((atomic_int *)data, 1);
+}
+
+static void nothing_is_said_without_time_for_an_answer(void **state)
+{
+    atomic_int heard = 0;
+    struct test_actor peer;
+    struct test_caller caller;
+
+    (void)state;
+    test_actor_start(&peer, listen_up, &heard);
+    test_caller_start(&caller, &peer);
+    assert_int_equal(test_caller_say(&caller, "PING", 1, 0.0), REDBUCKET_ERROR_TIMEOUT);
+    assert_string_equal(rbk_connection_failure(caller.connection), "no time was left");
+    assert_false(rbk_connection_good(caller.connection));
+    test_caller_fini(&caller);
+    test_actor_stop(&peer);
+    assert_int_equal(heard, 0);
+}
+
 /* Each byte comes in time, the reply never does. */
 static void answer_for_ever(int fd, void *data)
 {
@@ -383,6 +409,7 @@ int main(void)
         cmocka_unit_test(replies_may_come_a_byte_at_a_time),
         cmocka_unit_test(a_call_reads_while_it_writes),
         cmocka_unit_test(a_server_that_never_answers_ends_at_the_deadline),
+        cmocka_unit_test(nothing_is_said_without_time_for_an_answer),
         cmocka_unit_test(drops_that_keep_coming_end_at_the_deadline),
         cmocka_unit_test(a_late_reply_answers_nothing),
         cmocka_unit_test(a_connection_that_ends_in_the_middle_is_an_error),
