@@ -92,6 +92,9 @@ static enum redbucket_status judge(const struct handshake *shake,
     if (peer->server.replica && !in_cluster)
         return rbk_fail(error, REDBUCKET_ERROR_READONLY, -1,
                         "%s: the server is a replica, connect to its master", shake->where);
+    if (peer->server.alone && in_cluster)
+        return rbk_fail(error, REDBUCKET_ERROR_UNSUPPORTED, -1,
+                        "%s: the server is in no cluster, it is for a redis:// URL", shake->where);
     if (old && in_cluster)
         return rbk_fail(error, REDBUCKET_ERROR_UNSUPPORTED, -1,
                         "%s: a cluster decides by script, from version 3.2 on", shake->where);

@@ -54,6 +54,12 @@ static unsigned long long read_bytes(const char *text)
     return bytes;
 }
 
+static void read_membership(struct rbk_server *server, const char *value)
+{
+    server->cluster = is(value, "1");
+    server->alone = is(value, "0");
+}
+
 static void read_line(struct rbk_server *server, const char *name, const char *value)
 {
     if (is(name, "redis_version"))
@@ -63,7 +69,7 @@ static void read_line(struct rbk_server *server, const char *name, const char *v
     else if (is(name, "redis_mode") || is(name, "server_mode"))
         server->sentinel = is(value, "sentinel");
     else if (is(name, "cluster_enabled"))
-        server->cluster = is(value, "1");
+        read_membership(server, value);
     else if (is(name, "role"))
         server->replica = is(value, "slave") || is(value, "replica");
     else if (is(name, "connected_slaves"))

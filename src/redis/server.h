@@ -13,7 +13,8 @@ struct rbk_server {
     unsigned version[3]; /* of Redis, or the Redis version that it is compatible with */
     unsigned valkey[3];  /* of Valkey, or 0 */
     bool replica;
-    bool cluster;
+    bool cluster;         /* a node of one */
+    bool alone;           /* says that it is none; neither is known where it doesn't say */
     bool sentinel;        /* knows where servers are and is none itself */
     bool aof;             /* keeps a file of what was written */
     bool counts_replicas; /* says how many follow it: */

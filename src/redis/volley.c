@@ -67,6 +67,24 @@ static void aim(struct round *round)
     }
 }
 
+/* Of a node that is left alone for a while: what waiting won't mend is said each time. */
+static enum redbucket_status reason(struct rbk_node *node, enum redbucket_status status)
+{
+    struct redbucket_error last;
+
+    if (status != REDBUCKET_ERROR_UNAVAILABLE)
+        return status;
+    rbk_pool_last(&node->pool, &last);
+    switch (last.status) {
+    case REDBUCKET_ERROR_AUTH:
+    case REDBUCKET_ERROR_TLS:
+    case REDBUCKET_ERROR_UNSUPPORTED:
+        return last.status;
+    default:
+        return status;
+    }
+}
+
 /* A node that can't be reached took nothing. When another serves the slot by now, that one is asked
  * in the next round. */
 static void give_up(struct round *round, const struct rbk_node *node, enum redbucket_status status)
@@ -109,7 +127,7 @@ static void reach(struct round *round)
         rbk_nodes_blame(round->nodes, target.node);
         rbk_nodes_doubt(round->nodes);
         rbk_nodes_refresh(round->nodes, round->deadline);
-        give_up(round, target.node, target.status);
+        give_up(round, target.node, reason(target.node, target.status));
     }
     round->targets_len = reached;
 }

@@ -66,6 +66,7 @@ static void info_of_redis_is_read(void **state)
     assert_int_equal(server.valkey[0], 0);
     assert_false(server.replica);
     assert_false(server.cluster);
+    assert_true(server.alone);
     assert_false(server.sentinel);
     assert_true(server.aof);
     assert_string_equal(server.eviction, "allkeys-lru");
@@ -84,6 +85,7 @@ static void info_of_valkey_is_read(void **state)
     assert_memory_equal(server.valkey, ((unsigned[3]){8, 0, 2}), sizeof server.valkey);
     assert_true(server.replica);
     assert_true(server.cluster);
+    assert_false(server.alone);
     assert_false(server.aof);
     assert_string_equal(server.eviction, "noeviction");
     assert_true(server.maxmemory == 0);
