@@ -292,6 +292,14 @@ static void a_master_is_killed(void **state)
     run(kill_master, "");
 }
 
+static void a_master_of_valkey_is_killed(void **state)
+{
+    (void)state;
+    if (all.data[0] == NULL)
+        skip();
+    run(kill_master, "");
+}
+
 static void a_master_is_killed_under_transactions(void **state)
 {
     (void)state;
@@ -366,12 +374,25 @@ static void stopped_connections_do_not_time_out_one_by_one(void **state)
 
 /* ---- Set-up --------------------------------------------------------------------------------- */
 
+static int start_kind(enum test_server_kind kind)
+{
+    tally = test_share(sizeof *tally);
+    return !test_server_have(kind) ||
+                   test_sentinels_start(&all, &(struct test_sentinels_options){.kind = kind})
+               ? 0
+               : -1;
+}
+
 static int start(void **state)
 {
     (void)state;
-    tally = test_share(sizeof *tally);
-    return test_sentinels_start(&all, &(struct test_sentinels_options){.kind = TEST_REDIS}) ? 0
-                                                                                            : -1;
+    return start_kind(TEST_REDIS);
+}
+
+static int start_valkey(void **state)
+{
+    (void)state;
+    return start_kind(TEST_VALKEY);
 }
 
 static int stop(void **state)
@@ -402,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_master_is_killed),
+        cmocka_unit_test_setup_teardown(a_master_of_valkey_is_killed, start_valkey, stop),
         CASE(a_master_is_killed_under_transactions),
         CASE(a_master_is_asked_to_step_down),
         CASE(a_master_is_stopped_and_comes_back),

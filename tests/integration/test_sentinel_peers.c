@@ -192,13 +192,16 @@ static void test_a_master_that_moved_unnoticed_costs_nothing(void **state)
         AUTH, {.command = "SENTINEL", .answer = names[0], .times = 1}, NAMES(names[1])};
     struct test_peer *peer = start(rules, 3);
     struct test_host host;
+    long long came;
 
     (void)state;
     open_at(&host, peer, NULL, "timeout=5s");
     assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
     fail_over();
     assert_true(test_server_do(servers[0], "CLIENT", "KILL", "TYPE", "normal", NULL));
+    came = test_server_info(servers[0], "total_connections_received");
     assert_int_equal(test_host_ask(&host, "k", NULL), REDBUCKET_OK);
+    assert_int_equal(test_server_info(servers[0], "total_connections_received"), came);
     assert_int_equal(host.down, 0);
     assert_int_equal(test_peer_commands(peer, "SENTINEL"), 2);
     assert_true(test_host_value(&host, "k") > 0.5);
