@@ -209,6 +209,23 @@ static void install(struct rbk_nodes *nodes, const struct rbk_topology *topology
     }
 }
 
+/* Nodes that were not made a cluster yet know of no slots, and there is nobody to ask instead. */
+static enum redbucket_status read_slots(struct rbk_node *node, const struct rbk_reply *reply,
+                                        struct rbk_topology *out)
+{
+    enum redbucket_status status;
+
+    if (reply->type == RBK_REPLY_ARRAY && reply->len == 0) {
+        status = REDBUCKET_ERROR_UNAVAILABLE;
+        rbk_pool_note(&node->pool, status, "knows of no slots that anybody serves");
+        return status;
+    }
+    status = rbk_topology_read(reply, &node->place, out);
+    if (status == REDBUCKET_ERROR_PROTOCOL)
+        rbk_pool_note(&node->pool, status, "the answer to CLUSTER SLOTS makes no sense");
+    return status;
+}
+
 /* In its part of the time. */
 static enum redbucket_status ask_node(struct rbk_node *node, const struct rbk_deadline *deadline,
                                       const struct rbk_deadline *part, struct rbk_topology *out)
@@ -225,9 +242,7 @@ static enum redbucket_status ask_node(struct rbk_node *node, const struct rbk_de
     if (status == REDBUCKET_OK && reply.type == RBK_REPLY_ERROR)
         status = rbk_method_refused(&use, &reply);
     else if (status == REDBUCKET_OK)
-        status = rbk_topology_read(&reply, &node->place, out);
-    if (status == REDBUCKET_ERROR_PROTOCOL)
-        rbk_pool_note(&node->pool, status, "the answer to CLUSTER SLOTS makes no sense");
+        status = read_slots(node, &reply, out);
     rbk_pool_give(&node->pool, use.peer, status, use.usable);
     return status;
 }
@@ -284,11 +299,24 @@ void rbk_nodes_blame(struct rbk_nodes *nodes, struct rbk_node *node)
     atomic_store_explicit(&nodes->failed, node, memory_order_release);
 }
 
+/* What went wrong on a connection says nothing of where, as what went wrong before there was one
+ * does. */
+void rbk_node_failure(struct rbk_node *node, struct redbucket_error *error)
+{
+    const char *where = rbk_transport_endpoint(node->pool.transport)->where;
+    struct redbucket_error last;
+
+    rbk_pool_last(&node->pool, &last);
+    *error = last;
+    if (last.status != REDBUCKET_OK && strncmp(last.message, where, strlen(where)) != 0)
+        rbk_error_set(error, last.status, -1, "%s: %s", where, last.message);
+}
+
 void rbk_nodes_failure(const struct rbk_nodes *nodes, struct redbucket_error *error)
 {
     struct rbk_node *node = atomic_load_explicit(&nodes->failed, memory_order_acquire);
 
-    *error = (struct redbucket_error){.status = REDBUCKET_OK};
+    *error = (struct redbucket_error){.status = REDBUCKET_OK, .position = -1};
     if (node != NULL)
-        rbk_pool_last(&node->pool, error);
+        rbk_node_failure(node, error);
 }

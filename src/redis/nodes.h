@@ -74,7 +74,10 @@ enum redbucket_status rbk_nodes_ask(struct rbk_nodes *nodes, const struct rbk_de
 /* Remembers who failed, for rbk_nodes_failure. */
 void rbk_nodes_blame(struct rbk_nodes *nodes, struct rbk_node *node);
 
-/* Copies why a node could not be used last; status OK when that hasn't been. */
+/* Copies why a node could not be used last, its place first; status OK when that hasn't been. */
+void rbk_node_failure(struct rbk_node *node, struct redbucket_error *error);
+
+/* The same of whoever failed last. */
 void rbk_nodes_failure(const struct rbk_nodes *nodes, struct redbucket_error *error);
 
 #endif

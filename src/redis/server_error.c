@@ -58,6 +58,7 @@ static const struct meaning sentences[] = {
     {"unsupported command", REDBUCKET_ERROR_UNSUPPORTED, true},
     {"Unknown Redis command called from", REDBUCKET_ERROR_UNSUPPORTED, true},
     {"Unknown command called from", REDBUCKET_ERROR_UNSUPPORTED, true},
+    {"This instance has cluster support disabled", REDBUCKET_ERROR_UNSUPPORTED, true},
     {"This Redis command is not allowed from", REDBUCKET_ERROR_UNSUPPORTED, true},
     {"This command is not allowed from", REDBUCKET_ERROR_UNSUPPORTED, true},
     {"Write commands not allowed after non deterministic", REDBUCKET_ERROR_UNSUPPORTED, true},

@@ -259,6 +259,7 @@ static const struct {
     {"DENIED Redis is running in protected mode because protected mode is enabled",
      REDBUCKET_ERROR_AUTH, false},
     /* Never here. */
+    {"ERR This instance has cluster support disabled", REDBUCKET_ERROR_UNSUPPORTED, true},
     {"ERR unknown command 'EVALSHA'", REDBUCKET_ERROR_UNSUPPORTED, true},
     {"ERR unknown command `WATCH`, with args beginning with: `a`, ", REDBUCKET_ERROR_UNSUPPORTED,
      true},
