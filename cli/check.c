@@ -11,6 +11,9 @@
 
 #include <inttypes.h>
 
+/* Of every cluster. */
+#define SLOTS 16384u
+
 /* The numbers of a store, in the order in which they are shown. */
 static const struct number {
     const char *name;
@@ -68,6 +71,15 @@ static void print_master_text(const struct redbucket_health *health)
     putchar('\n');
 }
 
+static void print_cluster_text(const struct redbucket_health *health)
+{
+    printf("cluster: %zu master%s", health->masters, health->masters == 1 ? "" : "s");
+    if (health->silent > 0)
+        printf(" (%zu can't be used)", health->silent);
+    printf(", %d replica%s, %u of %u slots served\n", health->replicas,
+           health->replicas == 1 ? "" : "s", health->slots, SLOTS);
+}
+
 static void print_server_text(const struct redbucket_health *health)
 {
     char number[REDBUCKET_NUMBER_SIZE];
@@ -77,6 +89,8 @@ static void print_server_text(const struct redbucket_health *health)
     printf("%s ms\n", number);
     if (health->service[0] != '\0')
         print_master_text(health);
+    if (health->masters > 0)
+        print_cluster_text(health);
     for (size_t i = 0; i < health->warnings_len; i++)
         printf("warning: %s\n", health->warnings[i]);
 }
@@ -137,6 +151,14 @@ static void print_master_json(struct cli_json *json, const struct redbucket_heal
         rbk_json_null(json, "replicas");
 }
 
+static void print_cluster_json(struct cli_json *json, const struct redbucket_health *health)
+{
+    rbk_json_unsigned(json, "masters", health->masters);
+    rbk_json_unsigned(json, "silent", health->silent);
+    rbk_json_unsigned(json, "replicas", (uint64_t)health->replicas);
+    rbk_json_unsigned(json, "slots", health->slots);
+}
+
 static void print_report_json(struct cli_json *json, const struct report *report)
 {
     const struct redbucket_health *health = &report->health;
@@ -148,6 +170,8 @@ static void print_report_json(struct cli_json *json, const struct report *report
         rbk_json_real(json, "round_trip", health->round_trip);
         if (health->service[0] != '\0')
             print_master_json(json, health);
+        if (health->masters > 0)
+            print_cluster_json(json, health);
         rbk_json_array(json, "warnings");
         for (size_t i = 0; i < health->warnings_len; i++)
             rbk_json_string(json, NULL, health->warnings[i]);

@@ -301,7 +301,7 @@ enum redbucket_event {
     REDBUCKET_EVENT_DEGRADED,
 };
 
-#define REDBUCKET_WARNINGS_MAX 8
+#define REDBUCKET_WARNINGS_MAX 16
 #define REDBUCKET_WARNING_SIZE 120
 #define REDBUCKET_PLACE_SIZE   272
 
@@ -309,15 +309,18 @@ enum redbucket_event {
  * How a store is.
  *
  *   size        the caller's sizeof(struct redbucket_health); fields beyond it are not written
- *   round_trip  seconds that a server takes to answer nothing, the shortest of a few; 0 without one
+ *   round_trip  seconds that a server takes to answer nothing, the shortest of a few, and of a
+ *               cluster's masters the longest; 0 without one
  *   server      "Redis 7.0.15", or "" without one
  *   method      how requests are decided: "table", "script" or "transaction"
  *   warnings    what can go wrong with it, a line each, `warnings_len` of them
- *   service     whose master the server is, by a redis+sentinel:// URL; "" by any other, and then
- *               there is none of the following
- *   master      where that is: "192.0.2.1:6379"
- *   sentinel    who said so
- *   replicas    how many follow it; -1 when it doesn't say
+ *   service     whose master the server is, by a redis+sentinel:// URL; "" by any other
+ *   master      then, where that is: "192.0.2.1:6379"
+ *   sentinel    then, who said so
+ *   replicas    how many follow that master, or the masters of a cluster; -1 when nobody says
+ *   masters     of a cluster, by a redis+cluster:// URL; 0 by any other
+ *   silent      how many of them could not be asked
+ *   slots       of a cluster's 16384 hash slots, those whose master was asked and serves them
  */
 struct redbucket_health {
     size_t size;
@@ -330,11 +333,14 @@ struct redbucket_health {
     char master[REDBUCKET_PLACE_SIZE];
     char sentinel[REDBUCKET_PLACE_SIZE];
     int replicas;
+    size_t masters;
+    size_t silent;
+    unsigned slots;
 };
 
 /*
  * Asks a store whether it is there and how it is. Fails as a request would; an idle store on a
- * server is connected to. Safe from any thread.
+ * server is connected to. A cluster is there as long as some of it serves. Safe from any thread.
  */
 REDBUCKET_API REDBUCKET_MUST_CHECK enum redbucket_status
 redbucket_store_check(struct redbucket_store *store, struct redbucket_health *health);

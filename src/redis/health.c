@@ -100,8 +100,8 @@ static void describe(const struct rbk_peer *peer, struct redbucket_health *healt
                    peer->by_transaction ? "transaction" : "script");
 }
 
-/* How many follow it now: what it said when we connected may be long ago. */
-static enum redbucket_status count_replicas(struct rbk_use *use, int *replicas)
+/* What it said when we connected may be long ago. */
+enum redbucket_status rbk_health_count_replicas(struct rbk_use *use, int *replicas)
 {
     const struct rbk_argument arguments[] = {{"INFO", 4}, {"replication", 11}};
     struct rbk_command command = {arguments, 2};
@@ -137,7 +137,7 @@ static enum redbucket_status ask_of_master(struct rbk_use *use, struct redbucket
 {
     char words[RBK_SERVER_WORDS_SIZE];
     char needed[16];
-    enum redbucket_status status = count_replicas(use, &health->replicas);
+    enum redbucket_status status = rbk_health_count_replicas(use, &health->replicas);
 
     if (status == REDBUCKET_OK)
         status = read_setting(use, "min-replicas-to-write", needed, sizeof needed);

@@ -11,4 +11,7 @@
  * refuses to tell is not warned of. */
 enum redbucket_status rbk_health_ask(struct rbk_use *use, struct redbucket_health *health);
 
+/* How many replicas follow it now, -1 when it doesn't say. */
+enum redbucket_status rbk_health_count_replicas(struct rbk_use *use, int *replicas);
+
 #endif
