@@ -205,7 +205,7 @@ enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_d
     struct redbucket_error error = {.message = ""};
 
     lock(pool);
-    enum redbucket_status status = borrow_locked(pool, deadline, &peer);
+    enum redbucket_status status = borrow_locked(pool, connected, &peer);
 
     unlock(pool);
     if (status == REDBUCKET_ERROR_TIMEOUT)

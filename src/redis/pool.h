@@ -83,7 +83,7 @@ void rbk_pool_fini(struct rbk_pool *pool);
 enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
                                     struct rbk_peer **taken);
 
-/* The same, but connecting, if it has to be done, ends earlier. */
+/* The same, but waiting for a connection, and connecting if that has to be done, end earlier. */
 enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_deadline *deadline,
                                        const struct rbk_deadline *connected,
                                        struct rbk_peer **taken);

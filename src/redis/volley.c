@@ -7,6 +7,7 @@
 
 #include "redis/method.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* How often one call may be sent on: a slot on its way to and fro, and a script forgotten. */
@@ -42,13 +43,20 @@ static void end(struct rbk_shot *shot, enum redbucket_status status)
 
 /* ---- Whom to ask --------------------------------------------------------------------------- */
 
-static struct target *target_of(struct round *round, const struct rbk_node *node)
+/* Everybody's nodes are in one order, whatever slots they serve: two who each hold a connection
+ * that the other waits for would wait until their deadlines. */
+static void add_target(struct round *round, struct rbk_node *node)
 {
-    for (size_t i = 0; i < round->targets_len; i++) {
-        if (round->targets[i].node == node)
-            return &round->targets[i];
-    }
-    return NULL;
+    struct target *targets = round->targets;
+    size_t at = round->targets_len;
+
+    while (at > 0 && (uintptr_t)targets[at - 1].node > (uintptr_t)node)
+        at--;
+    if (at > 0 && targets[at - 1].node == node)
+        return;
+    memmove(&targets[at + 1], &targets[at], (round->targets_len - at) * sizeof *targets);
+    targets[at] = (struct target){.node = node};
+    round->targets_len++;
 }
 
 /* The nodes of all shots that are still to be answered, each once. */
@@ -62,8 +70,7 @@ static void aim(struct round *round)
             continue;
         if (shot->node == NULL)
             shot->node = rbk_nodes_owner(round->nodes, shot->slot);
-        if (target_of(round, shot->node) == NULL)
-            round->targets[round->targets_len++] = (struct target){.node = shot->node};
+        add_target(round, shot->node);
     }
 }
 
@@ -103,8 +110,8 @@ static void give_up(struct round *round, const struct rbk_node *node, enum redbu
     }
 }
 
-/* Borrows a connection to each node. Connecting to one must not take the others' time, so each has
- * a part of what is left. */
+/* Borrows a connection to each node. Waiting for one and connecting must not take the others' time,
+ * so each has a part of what is left. */
 static void reach(struct round *round)
 {
     size_t reached = 0;
