@@ -13,7 +13,8 @@
 #include "redbucket/redbucket.h"
 
 /* The kinds of stores, for messages. */
-#define RBK_URL_KINDS "memory:, shm:NAME, redis://, rediss://, unix:// or redis+sentinel://"
+#define RBK_URL_SERVERS "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
+#define RBK_URL_KINDS   "memory:, shm:NAME, " RBK_URL_SERVERS
 
 #define RBK_URL_MAX        4096
 #define RBK_URL_PARAMETERS 32

@@ -229,6 +229,8 @@ redbucket_limit_check(const struct redbucket_limit *limit, struct redbucket_erro
  *       on a Redis or Valkey server. rediss:// with TLS.
  *   redis+sentinel://[user[:password]@]host[:port],host[:port].../service[/db]
  *       on the master of a service, which sentinels name. rediss+sentinel:// with TLS.
+ *   redis+cluster://[user[:password]@]host[:port],host[:port]...
+ *       on the nodes of a cluster. rediss+cluster:// with TLS.
  *
  * A size is a number of bytes with an optional k, m or g (of 1024).
  *

@@ -259,9 +259,7 @@ enum redbucket_status rbk_redis_options_parse(const struct rbk_url *url,
     enum redbucket_status status;
 
     if (scheme == NULL)
-        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
-                        "store URL: expected redis://, rediss:// or unix://, or redis+sentinel:// "
-                        "and the like");
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: expected " RBK_URL_SERVERS);
     memset(options, 0, sizeof *options);
     options->kind = scheme->kind;
     options->timeout = RBK_TIMEOUT_DEFAULT;

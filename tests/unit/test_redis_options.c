@@ -389,10 +389,7 @@ static void a_place_is_one_server(void **state)
     assert_refused("unix:///", "store URL: unix: expected unix://[USER[:PASSWORD]@]/PATH");
     assert_refused("unix://h/p", "store URL: unix: expected unix://[USER[:PASSWORD]@]/PATH");
     assert_refused("unix:/p", "store URL: expected // behind unix:");
-    assert_refused(
-        "http://h",
-        "store URL: expected redis://, rediss:// or unix://, or redis+sentinel:// and the "
-        "like");
+    assert_refused("http://h", "store URL: expected " RBK_URL_SERVERS);
     (void)snprintf(text, sizeof text, "unix:///%0107d", 0);
     assert_refused(text, "store URL: unix: the path is longer than 107 bytes");
 }
