@@ -72,6 +72,7 @@ void rbk_front_init(struct rbk_front *front, struct redbucket_store *inner)
         .check = ops->check != NULL ? check : NULL,
         .failure = ops->failure != NULL ? failure : NULL,
         .batches = ops->batches != NULL ? batches : NULL,
+        .in_steps = ops->in_steps,
         .own_clock_only = ops->own_clock_only,
         .far = ops->far,
     };

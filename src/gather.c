@@ -59,14 +59,6 @@ static struct gather *gather_of(struct redbucket_store *store)
     return (struct gather *)store;
 }
 
-static void fail(struct member *member, enum redbucket_status status)
-{
-    for (size_t i = 0; i < member->len; i++) {
-        member->requests[i].status = status;
-        member->requests[i].failed = RBK_NONE;
-    }
-}
-
 /* ---- The queue, under the lock ----------------------------------------------------------------
  */
 
@@ -186,7 +178,7 @@ static void serve(struct live *live, const struct rbk_request *decided, struct m
             if (decided != NULL)
                 rbk_flight_leave(decided, crew[i]->requests, lens[i]);
             else
-                fail(crew[i], REDBUCKET_ERROR_MEMORY);
+                rbk_requests_fail(crew[i]->requests, crew[i]->len, REDBUCKET_ERROR_MEMORY);
             crew[i]->stage = SERVED;
             if (i > 0)
                 (void)pthread_cond_signal(&crew[i]->changed);
@@ -249,7 +241,7 @@ static void leave(struct live *live, struct member *member)
         *member->seat = NULL;
     else
         dequeue(live, member);
-    fail(member, REDBUCKET_ERROR_TIMEOUT);
+    rbk_requests_fail(member->requests, member->len, REDBUCKET_ERROR_TIMEOUT);
     member->stage = SERVED;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "store.h"
 
+#include "denial.h"
 #include "gather.h"
 #include "policy.h"
 #include "url.h"
@@ -123,6 +124,25 @@ static enum redbucket_status add_gather(const struct rbk_url *url, struct redbuc
     return status;
 }
 
+/* Puts the denial cache in front of *store, or closes it. */
+static enum redbucket_status add_denial(const struct rbk_url *url, struct redbucket_store **store,
+                                        struct redbucket_error *error)
+{
+    const char *text = rbk_url_get(url, "denial_time");
+    double time = RBK_DENIAL_TIME_DEFAULT;
+    enum redbucket_status status = REDBUCKET_OK;
+
+    if (text != NULL && (redbucket_duration_parse(text, &time, NULL) != REDBUCKET_OK ||
+                         !(time >= 0.0 && time <= RBK_DENIAL_TIME_MAX)))
+        status = rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                          "store URL: denial_time: expected a duration to 1h, or 0 for none");
+    else if (time > 0.0)
+        status = rbk_denial_create(*store, time, rbk_denial_now, store, error);
+    if (status != REDBUCKET_OK)
+        redbucket_store_close(*store);
+    return status;
+}
+
 enum redbucket_status redbucket_store_open(const char *text, struct redbucket_store **store,
                                            struct redbucket_error *error)
 {
@@ -137,6 +157,8 @@ enum redbucket_status redbucket_store_open(const char *text, struct redbucket_st
         status = open_kind(&url, &opened, error);
     if (status == REDBUCKET_OK && opened->ops->batches != NULL)
         status = add_gather(&url, &opened, error);
+    if (status == REDBUCKET_OK && opened->ops->far)
+        status = add_denial(&url, &opened, error);
     if (status == REDBUCKET_OK && wish.wanted)
         status = add_policy(&wish, &opened, error);
     if (status == REDBUCKET_OK)

@@ -74,7 +74,8 @@ struct rbk_store_ops {
 
     void (*close)(struct redbucket_store *store);
     bool own_clock_only;
-    bool far; /* each call of `decide` costs a round trip */
+    bool in_steps; /* a request over several buckets may take from some and give back */
+    bool far;      /* each call of `decide` costs a round trip */
 };
 
 /* What every store begins with. */
@@ -83,6 +84,16 @@ struct redbucket_store {
     redbucket_listener *listener; /* set before the store is shared, then immutable */
     void *listener_data;
 };
+
+/* Gives requests a status that is no answer. */
+static inline void rbk_requests_fail(struct rbk_request *requests, size_t len,
+                                     enum redbucket_status status)
+{
+    for (size_t i = 0; i < len; i++) {
+        requests[i].status = status;
+        requests[i].failed = RBK_NONE;
+    }
+}
 
 /* Tells the host, if it wants to know. Call it holding no lock. */
 void rbk_store_tell(struct redbucket_store *store, enum redbucket_event event, const char *message);

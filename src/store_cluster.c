@@ -156,6 +156,7 @@ static const struct rbk_store_ops cluster_ops = {
     .check = check,
     .failure = failure,
     .close = close_cluster,
+    .in_steps = true,
     .own_clock_only = true,
     .far = true,
 };

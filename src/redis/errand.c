@@ -18,14 +18,6 @@ size_t rbk_errand_fit(const struct rbk_request *requests, size_t len, size_t *cl
     return some;
 }
 
-void rbk_requests_fail(struct rbk_request *requests, size_t len, enum redbucket_status status)
-{
-    for (size_t i = 0; i < len; i++) {
-        requests[i].status = status;
-        requests[i].failed = RBK_NONE;
-    }
-}
-
 void rbk_requests_decide_here(struct rbk_request *requests, size_t len)
 {
     for (size_t i = 0; i < len; i++) {

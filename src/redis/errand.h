@@ -38,7 +38,6 @@ enum rbk_settled rbk_errand_settle(struct rbk_errand *errand, const struct rbk_r
 
 /* Gives all requests a status that is no answer. */
 void rbk_errand_fail(struct rbk_errand *errand, enum redbucket_status status);
-void rbk_requests_fail(struct rbk_request *requests, size_t len, enum redbucket_status status);
 
 /* Answers those that name no limit: they need no server, and have an answer whatever became of the
  * others. */

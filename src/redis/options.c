@@ -18,7 +18,7 @@
 #define CONNECTIONS_DEFAULT 8
 #define CONNECTIONS_MAX     1024
 
-#define PARAMETERS          "timeout connections codec key_format method on_error local_share"
+#define PARAMETERS          "timeout connections codec key_format method denial_time on_error local_share"
 #define PARAMETERS_SERVER   PARAMETERS " db"
 #define PARAMETERS_SENTINEL PARAMETERS " db sentinel_user sentinel_password"
 #define PARAMETERS_TLS      " ca cert key verify"
