@@ -471,7 +471,7 @@ static void it_never_denies_what_the_server_would_not(void **unused)
             struct ask ask;
 
             inner.travel = draw(3) * 0.004;
-            pass(draw(50) * 0.005);
+            pass(draw(20) * 0.002);
             (void)make_ask(&ask, operation, 1 + draw(2), limits[draw(8) == 0], some[draw(7)]);
             if (draw(4) == 0) {
                 /* Elsewhere: only takes, and by the limit that drains slowest. */

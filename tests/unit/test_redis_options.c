@@ -151,16 +151,16 @@ static void what_means_nothing_is_refused(void **state)
         (void)snprintf(
             message, sizeof message,
             "store URL: unknown parameter \"%.*s\": redis: has timeout connections codec "
-            "key_format method on_error local_share db",
+            "key_format method denial_time on_error local_share db",
             (int)strcspn(plain[i], "="), plain[i]);
         assert_refused(text, message);
     }
     assert_refused("unix:///s?verify=none",
                    "store URL: unknown parameter \"verify\": unix: has timeout connections codec "
-                   "key_format method on_error local_share db");
-    assert_refused("rediss://h?denial_time=0",
-                   "store URL: unknown parameter \"denial_time\": rediss: has timeout connections "
-                   "codec key_format method on_error local_share db ca cert key verify");
+                   "key_format method denial_time on_error local_share db");
+    assert_refused("rediss://h?denial=0",
+                   "store URL: unknown parameter \"denial\": rediss: has timeout connections "
+                   "codec key_format method denial_time on_error local_share db ca cert key verify");
     assert_refused("redis://h?timeout=1&timeout=1", "store URL: parameter \"timeout\" given twice");
 }
 
@@ -230,13 +230,13 @@ static void sentinel_urls_have_faults_of_their_own(void **state)
                    "store URL: sentinel_user: expected a sentinel_password beside it");
     assert_refused("redis://a?sentinel_password=p",
                    "store URL: unknown parameter \"sentinel_password\": redis: has timeout "
-                   "connections codec key_format method on_error local_share db");
+                   "connections codec key_format method denial_time on_error local_share db");
     assert_refused("redis+cluster://a?sentinel_password=p",
                    "store URL: unknown parameter \"sentinel_password\": redis+cluster: has timeout "
-                   "connections codec key_format method on_error local_share");
+                   "connections codec key_format method denial_time on_error local_share");
     assert_refused("redis+sentinel://a/s?ca=x",
                    "store URL: unknown parameter \"ca\": redis+sentinel: has timeout connections "
-                   "codec key_format method on_error local_share db sentinel_user "
+                   "codec key_format method denial_time on_error local_share db sentinel_user "
                    "sentinel_password");
 }
 
