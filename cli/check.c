@@ -30,6 +30,7 @@ static const struct number {
     {"bytes", offsetof(struct redbucket_statistics, bytes)},
     {"failed", offsetof(struct redbucket_statistics, failed)},
     {"degraded", offsetof(struct redbucket_statistics, degraded)},
+    {"denied", offsetof(struct redbucket_statistics, denied)},
 };
 
 #define NUMBERS_LEN (sizeof(numbers) / sizeof(numbers[0]))
