@@ -34,6 +34,8 @@ RATIOS = [
     ("  of which TIME, GET and SETEX in a script", "least_script_us", "ping_us", None, None),
     ("server, batches of 32 : original's script", "server_batches", "original_script", ">=", 3.0),
     ("server, arrays of 256 : original's script", "server_arrays", "original_script", None, None),
+    ("server, 32 threads : one thread", "crowd", "one_thread", ">=", 6.0),
+    ("rejected again : clock_gettime", "denied_ns", "clock_ns", "<=", 5.0),
     ("cluster of three, arrays : of one node", "cluster_of_3", "cluster_of_1", None, None),
 ]
 
@@ -109,8 +111,8 @@ def machine():
 
 def show_rates(measured):
     for name, value in measured.items():
-        if name.endswith("_us"):
-            print(f"  {name:<20}{value:8.3f} us")
+        if name.endswith(("_us", "_ns")):
+            print(f"  {name:<20}{value:8.3f} {name[-2:]}")
         elif not name.startswith(("bytes", "live", "evicted")):
             print(f"  {name:<20}{value / 1e6:8.3f} M decisions/s{1e9 / value:8.0f} ns")
 

@@ -3,13 +3,15 @@
  * What a decision on a server costs: the latency of a lone caller against a PING on a connection of
  * the same kind, taking turns with a script that does nothing but read the clock, read a key and
  * write it, the least that any decision by script costs there; and decisions a second through the
- * array form. Prints "NAME VALUE" lines for bench/report.py.
+ * array form and by single requests of one thread and of many; and what it costs to be rejected
+ * again. Prints "NAME VALUE" lines for bench/report.py.
  *
  * usage: bench_server SOCKET
  *        bench_server NAME URL     only the arrays, on the store of that URL, under that name
  */
 #include "redbucket/redbucket.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,10 +24,12 @@
 
 #define TURNS   20000
 #define THREADS 4
+#define CROWD   32
 #define BATCH   32  /* one call of the script */
 #define LONG    256 /* as many as go in one round trip */
 #define KEYS    100000u
 #define SECONDS 1.5
+#define DENIALS 200000
 #define ROUNDS  3 /* of which the best counts */
 
 static double now(void)
@@ -142,6 +146,39 @@ static void measure_latency(const char *path, const char *url)
     (void)close(fd);
 }
 
+/* ---- Rejected again ----------------------------------------------------------------------------
+ */
+
+static void measure_denials(const char *url)
+{
+    struct redbucket_limit limit = {.rate = 0.001};
+    struct redbucket_key key = {"slow", "192.0.2.7", 9, 4};
+    struct redbucket_limiter *limiter = open_limiter(url);
+    struct redbucket_response response;
+    double clock_ns = 1e9, denied_ns = 1e9;
+    struct timespec time;
+
+    if (redbucket_limiter_add(limiter, "slow", &limit, NULL) != REDBUCKET_OK)
+        die("limit", "can't be added");
+    for (int round = 0; round < 5; round++) {
+        double begin = now();
+
+        for (int i = 0; i < DENIALS; i++)
+            (void)clock_gettime(CLOCK_MONOTONIC, &time);
+        clock_ns = fmin(clock_ns, (now() - begin) / DENIALS * 1e9);
+        begin = now();
+        for (int i = 0; i < DENIALS; i++) {
+            if (redbucket_request(limiter, &key, 1, &response) != REDBUCKET_OK)
+                die("request", "failed");
+        }
+        denied_ns = fmin(denied_ns, (now() - begin) / DENIALS * 1e9);
+    }
+    printf("clock_ns %.2f\ndenied_ns %.2f\n", clock_ns, denied_ns);
+}
+
+/* ---- Threads -----------------------------------------------------------------------------------
+ */
+
 struct worker {
     pthread_t thread;
     struct redbucket_limiter *limiter;
@@ -151,7 +188,7 @@ struct worker {
     atomic_bool *stop;
 };
 
-/* Batches of different keys, over and over. */
+/* Arrays of different keys, over and over. */
 static void *work(void *data)
 {
     struct worker *worker = data;
@@ -174,15 +211,15 @@ static void *work(void *data)
     return NULL;
 }
 
-static double measure_round(const char *url, unsigned len)
+static double measure_round(const char *url, unsigned threads, unsigned len)
 {
     struct redbucket_limiter *limiter = open_limiter(url);
-    struct worker workers[THREADS];
+    struct worker workers[CROWD];
     unsigned long long decided = 0;
     atomic_bool stop = false;
     double begin = now();
 
-    for (unsigned i = 0; i < THREADS; i++) {
+    for (unsigned i = 0; i < threads; i++) {
         workers[i] = (struct worker){.limiter = limiter, .number = i, .len = len, .stop = &stop};
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
             die("thread", "can't start");
@@ -190,19 +227,19 @@ static double measure_round(const char *url, unsigned len)
     while (now() - begin < SECONDS)
         (void)usleep(1000);
     atomic_store(&stop, true);
-    for (unsigned i = 0; i < THREADS; i++) {
+    for (unsigned i = 0; i < threads; i++) {
         (void)pthread_join(workers[i].thread, NULL);
         decided += workers[i].decided;
     }
     return (double)decided / (now() - begin);
 }
 
-static void measure_batches(const char *url, unsigned len, const char *name)
+static void measure_batches(const char *url, unsigned threads, unsigned len, const char *name)
 {
     double best = 0.0;
 
     for (int i = 0; i < ROUNDS; i++) {
-        double rate = measure_round(url, len);
+        double rate = measure_round(url, threads, len);
 
         best = rate > best ? rate : best;
     }
@@ -214,14 +251,17 @@ int main(int argc, char **argv)
     char url[512];
 
     if (argc == 3) {
-        measure_batches(argv[2], LONG, argv[1]);
+        measure_batches(argv[2], THREADS, LONG, argv[1]);
         return 0;
     }
     if (argc != 2)
         die("usage", "bench_server SOCKET, or NAME URL");
     (void)snprintf(url, sizeof url, "unix://%s", argv[1]);
     measure_latency(argv[1], url);
-    measure_batches(url, BATCH, "server_batches");
-    measure_batches(url, LONG, "server_arrays");
+    measure_denials(url);
+    measure_batches(url, THREADS, BATCH, "server_batches");
+    measure_batches(url, THREADS, LONG, "server_arrays");
+    measure_batches(url, 1, 1, "one_thread");
+    measure_batches(url, CROWD, 1, "crowd");
     return 0;
 }
