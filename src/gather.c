@@ -86,6 +86,14 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
+/* A child that was forked during a call, by a listener of the store's, ends one that was never
+ * counted in it. */
+static void vacate(struct live *live)
+{
+    if (live->flights > 0)
+        live->flights--;
+}
+
 /*
  * A flight has ended, or its leader has left before it began: its place goes to those that wait.
  * The one who makes the call is the one who has the most time, so that nobody's call ends before
@@ -97,7 +105,7 @@ static void land(struct live *live)
     size_t len = 0;
 
     if (leader == NULL) {
-        live->flights--;
+        vacate(live);
         return;
     }
     for (struct member *member = live->first; member != NULL; member = member->next) {
@@ -110,7 +118,7 @@ static void land(struct live *live)
     }
     if (leader->stage != WAITING) {
         /* All who wait are to lead already. */
-        live->flights--;
+        vacate(live);
         return;
     }
     leader->stage = LEADING;

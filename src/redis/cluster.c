@@ -215,13 +215,13 @@ void rbk_cluster_decide(struct rbk_nodes *nodes, struct rbk_cluster_work *work,
                         struct rbk_request *requests, size_t len,
                         const struct rbk_deadline *deadline)
 {
-    struct rbk_deadline taking = *deadline;
+    struct rbk_deadline taking;
     bool more;
 
+    /* Whoever keeps to one slot may turn out to be torn, and to take in steps after all. */
+    rbk_deadline_start(&taking, rbk_deadline_left(deadline) * TAKING_SHARE);
     cut_all(work, requests, len);
     more = work->splits_len > 0;
-    if (any_takes(work))
-        rbk_deadline_start(&taking, rbk_deadline_left(deadline) * TAKING_SHARE);
     while (more) {
         collect(work);
         pack(work);

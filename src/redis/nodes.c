@@ -15,8 +15,8 @@
 /* Seconds between two readings of the map. */
 #define PACE 0.1
 
-/* Nodes that one reading asks, one after the other. */
-#define ASKED_MAX 4
+/* Nodes that one reading waits for in vain, one after the other. */
+#define SILENT_MAX 4
 
 /* In memory that a child finds cleared. */
 struct rbk_nodes_live {
@@ -78,6 +78,7 @@ static uint16_t add_locked(struct rbk_nodes *nodes, const struct rbk_place *plac
 
     if (node == NULL)
         return RBK_NO_OWNER;
+    node->number = len;
     atomic_store_explicit(&nodes->at[len], node, memory_order_relaxed);
     atomic_store_explicit(&nodes->len, len + 1, memory_order_release);
     return (uint16_t)len;
@@ -248,19 +249,23 @@ static enum redbucket_status ask_node(struct rbk_node *node, const struct rbk_de
 }
 
 /* Each is given a quarter of what is left, so that one that is silent leaves some for the next, and
- * for what the map is wanted for. */
+ * for what the map is wanted for. Those that are known to be down, or say so at once, take no time
+ * and end nothing: after many years most of the places may be empty. */
 enum redbucket_status rbk_nodes_ask(struct rbk_nodes *nodes, const struct rbk_deadline *deadline,
                                     struct rbk_topology *out)
 {
     enum redbucket_status status = REDBUCKET_ERROR_UNAVAILABLE;
     size_t len = count(nodes);
+    size_t first = atomic_fetch_add_explicit(&nodes->turn, 1, memory_order_relaxed);
+    int silent = 0;
 
-    for (size_t i = 0; i < len && i < ASKED_MAX && status != REDBUCKET_OK; i++) {
-        struct rbk_node *node = any(nodes);
+    for (size_t i = 0; i < len && silent < SILENT_MAX && status != REDBUCKET_OK; i++) {
+        struct rbk_node *node = node_at(nodes, (first + i) % len);
         struct rbk_deadline part;
 
         rbk_deadline_start(&part, rbk_deadline_left(deadline) / 4);
         status = ask_node(node, deadline, &part, out);
+        silent += status == REDBUCKET_ERROR_TIMEOUT;
         if (status != REDBUCKET_OK)
             rbk_nodes_blame(nodes, node);
     }

@@ -20,6 +20,7 @@
 
 struct rbk_node {
     struct rbk_place place;
+    size_t number; /* in the order in which whoever needs several has to borrow of them */
     struct rbk_pool pool;
 };
 

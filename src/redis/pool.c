@@ -198,14 +198,13 @@ enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_dead
 }
 
 enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_deadline *deadline,
-                                       const struct rbk_deadline *connected,
-                                       struct rbk_peer **taken)
+                                       const struct rbk_deadline *ready, struct rbk_peer **taken)
 {
     struct rbk_peer *peer = NULL;
     struct redbucket_error error = {.message = ""};
 
     lock(pool);
-    enum redbucket_status status = borrow_locked(pool, connected, &peer);
+    enum redbucket_status status = borrow_locked(pool, ready, &peer);
 
     unlock(pool);
     if (status == REDBUCKET_ERROR_TIMEOUT)
@@ -222,7 +221,7 @@ enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_d
     if (peer->connection != NULL && !is_good(pool, peer))
         rbk_hang_up(peer);
     if (peer->connection == NULL) {
-        status = connect_peer(pool, connected, peer, &error);
+        status = connect_peer(pool, ready, peer, &error);
         if (status != REDBUCKET_OK) {
             rbk_pool_note(pool, status, error.message);
             rbk_pool_give(pool, peer, status, false);

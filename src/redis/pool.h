@@ -83,10 +83,9 @@ void rbk_pool_fini(struct rbk_pool *pool);
 enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_deadline *deadline,
                                     struct rbk_peer **taken);
 
-/* The same, but waiting for a connection, and connecting if that has to be done, end earlier. */
+/* The same, but waiting for a connection, or making one, ends earlier. */
 enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_deadline *deadline,
-                                       const struct rbk_deadline *connected,
-                                       struct rbk_peer **taken);
+                                       const struct rbk_deadline *ready, struct rbk_peer **taken);
 
 /*
  * Takes it back. `status` is how the use of it went: OK, or an answer of the server after which the

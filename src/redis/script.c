@@ -101,7 +101,10 @@ static enum redbucket_status send_all(struct rbk_use *use, struct rbk_errand *er
         return status;
     }
     for (size_t i = 0; i < *len; i++) {
-        if (!settle(use, &errands[i], &replies[i], &status))
+        /* Behind an answer that is none, who knows what the next one answers? */
+        if (status == REDBUCKET_ERROR_PROTOCOL && !use->usable)
+            rbk_errand_fail(&errands[i], status);
+        else if (!settle(use, &errands[i], &replies[i], &status))
             errands[left++] = errands[i];
     }
     *len = left;

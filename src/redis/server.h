@@ -61,6 +61,9 @@ bool rbk_server_is_node(const char *text);
  * TRYAGAIN. */
 bool rbk_server_is_torn(const char *text);
 
+/* True for what a node says of a slot that nobody serves, while it serves its own. */
+bool rbk_server_lacks_slot(const char *text);
+
 /* True for NOSCRIPT. */
 bool rbk_server_forgot_script(const char *text);
 

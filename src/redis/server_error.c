@@ -160,6 +160,11 @@ bool rbk_server_is_torn(const char *text)
     return first_word(text, "TRYAGAIN");
 }
 
+bool rbk_server_lacks_slot(const char *text)
+{
+    return begins(text, "CLUSTERDOWN Hash slot");
+}
+
 bool rbk_server_forgot_script(const char *text)
 {
     return first_word(text, "NOSCRIPT");

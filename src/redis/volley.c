@@ -7,17 +7,20 @@
 
 #include "redis/method.h"
 
-#include <stdint.h>
 #include <string.h>
 
 /* How often one call may be sent on: a slot on its way to and fro, and a script forgotten. */
 #define HOPS_MAX 6u
+
+/* Into so many parts at most what is left of the time is cut for a node. */
+#define PARTS_MAX 4u
 
 /* What one node is asked in a round. */
 struct target {
     struct rbk_node *node;
     struct rbk_use use;
     enum redbucket_status status; /* how the use of the connection went */
+    bool nonsense;                /* what it says is not believed any more */
     size_t first;                 /* its commands and replies */
     size_t len;
 };
@@ -50,13 +53,25 @@ static void add_target(struct round *round, struct rbk_node *node)
     struct target *targets = round->targets;
     size_t at = round->targets_len;
 
-    while (at > 0 && (uintptr_t)targets[at - 1].node > (uintptr_t)node)
+    while (at > 0 && targets[at - 1].node->number > node->number)
         at--;
     if (at > 0 && targets[at - 1].node == node)
         return;
     memmove(&targets[at + 1], &targets[at], (round->targets_len - at) * sizeof *targets);
     targets[at] = (struct target){.node = node};
     round->targets_len++;
+}
+
+/* A node that could not be reached took nothing: another is asked if it serves the slot by now. */
+static void aim_elsewhere(struct round *round, struct rbk_shot *shot)
+{
+    struct rbk_node *owner = rbk_nodes_owner(round->nodes, shot->slot);
+
+    if (owner == shot->node || ++shot->hops > HOPS_MAX)
+        end(shot, shot->missed);
+    shot->missed = REDBUCKET_OK;
+    shot->asking = false;
+    shot->node = owner;
 }
 
 /* The nodes of all shots that are still to be answered, each once. */
@@ -66,8 +81,11 @@ static void aim(struct round *round)
     for (size_t i = 0; i < round->len; i++) {
         struct rbk_shot *shot = &round->shots[i];
 
+        if (!shot->ended && shot->missed != REDBUCKET_OK)
+            aim_elsewhere(round, shot);
         if (shot->ended)
             continue;
+        shot->heard = false;
         if (shot->node == NULL)
             shot->node = rbk_nodes_owner(round->nodes, shot->slot);
         add_target(round, shot->node);
@@ -92,49 +110,44 @@ static enum redbucket_status reason(struct rbk_node *node, enum redbucket_status
     }
 }
 
-/* A node that can't be reached took nothing. When another serves the slot by now, that one is asked
- * in the next round. */
-static void give_up(struct round *round, const struct rbk_node *node, enum redbucket_status status)
+/* Whoever waits for one of these now holds connections that others wait for: so nothing else is
+ * borrowed before all have been given back, and the map is read then. */
+static void miss(struct round *round, const struct target *target)
 {
+    rbk_nodes_blame(round->nodes, target->node);
+    rbk_nodes_doubt(round->nodes);
     for (size_t i = 0; i < round->len; i++) {
         struct rbk_shot *shot = &round->shots[i];
 
-        if (shot->ended || shot->node != node)
-            continue;
-        struct rbk_node *owner = rbk_nodes_owner(round->nodes, shot->slot);
-
-        shot->asking = false;
-        shot->node = owner;
-        if (owner == node || ++shot->hops > HOPS_MAX)
-            end(shot, status);
+        if (!shot->ended && shot->node == target->node)
+            shot->missed = reason(target->node, target->status);
     }
 }
 
-/* Borrows a connection to each node. Waiting for one and connecting must not take the others' time,
- * so each has a part of what is left. */
+/* Borrows a connection to each node. One that is busy or doesn't answer must not take the others'
+ * time, so each has a part of what is left; most take next to nothing of theirs, so that it need
+ * not be less than a quarter however many there are, or a slow connection would never be made. */
 static void reach(struct round *round)
 {
     size_t reached = 0;
 
     for (size_t i = 0; i < round->targets_len; i++) {
         struct target target = round->targets[i];
-        size_t still = round->targets_len - i;
+        size_t parts = round->targets_len - i + 1;
         struct rbk_deadline part = *round->deadline;
 
         if (round->targets_len > 1)
-            rbk_deadline_start(&part, rbk_deadline_left(round->deadline) / (double)(still + 1));
+            rbk_deadline_start(&part, rbk_deadline_left(round->deadline) /
+                                          (double)(parts < PARTS_MAX ? parts : PARTS_MAX));
         target.use = (struct rbk_use){.pool = &target.node->pool, .deadline = round->deadline};
         target.status =
             rbk_pool_take_by(&target.node->pool, round->deadline, &part, &target.use.peer);
         if (target.status == REDBUCKET_OK) {
             target.use.usable = true;
             round->targets[reached++] = target;
-            continue;
+        } else {
+            miss(round, &target);
         }
-        rbk_nodes_blame(round->nodes, target.node);
-        rbk_nodes_doubt(round->nodes);
-        rbk_nodes_refresh(round->nodes, round->deadline);
-        give_up(round, target.node, reason(target.node, target.status));
     }
     round->targets_len = reached;
 }
@@ -213,11 +226,14 @@ static void refused(struct round *round, struct target *target, struct rbk_shot 
     }
     enum redbucket_status status = rbk_method_refused(&target->use, reply);
 
-    target->use.usable = usable && target->use.usable;
     if (status == REDBUCKET_ERROR_UNAVAILABLE || status == REDBUCKET_ERROR_READONLY)
         rbk_nodes_doubt(round->nodes);
     rbk_nodes_blame(round->nodes, target->node);
-    target->status = status;
+    /* A slot that nobody serves is no fault of who says so: he serves others. */
+    if (!rbk_server_lacks_slot(reply->text) &&
+        (target->status == REDBUCKET_OK || !target->use.usable))
+        target->status = status;
+    target->use.usable = usable && target->use.usable;
     end(shot, status);
 }
 
@@ -237,6 +253,7 @@ static void settle(struct round *round, struct target *target, struct rbk_shot *
         break;
     case RBK_NONSENSE:
     default:
+        target->nonsense = true;
         target->use.usable = false;
         target->status = REDBUCKET_ERROR_PROTOCOL;
         rbk_pool_note(&target->node->pool, target->status,
@@ -285,7 +302,11 @@ static void hear(struct round *round, struct target *target)
         /* What ASKING was answered shows in what came of the call behind it. */
         reply += shot->asking;
         shot->heard = true;
-        settle(round, target, shot, reply++);
+        /* Behind an answer that is none, who knows what the next one answers? */
+        if (target->nonsense)
+            end(shot, REDBUCKET_ERROR_PROTOCOL);
+        else
+            settle(round, target, shot, reply++);
     }
 }
 
@@ -305,8 +326,6 @@ void rbk_volley(struct rbk_nodes *nodes, struct rbk_shot *shots, size_t len,
 
     while (!is_over(shots, len)) {
         rbk_nodes_refresh(nodes, deadline);
-        for (size_t i = 0; i < len; i++)
-            shots[i].heard = false;
         aim(&round);
         reach(&round);
         load(&round);

@@ -23,10 +23,11 @@ struct rbk_shot {
     struct rbk_node *node; /* whom to ask next; NULL: who serves the slot */
     bool asking;           /* that node only takes it behind an ASKING */
     unsigned hops;
-    bool heard; /* this round's reply has been taken */
-    bool ended; /* out: the requests have their status */
-    bool torn;  /* out, then too: its keys lie on two nodes just now. Nothing ran, and the requests'
-                 * status is ERROR_UNAVAILABLE; keys one at a time can be asked for */
+    bool heard;                   /* this round's reply has been taken */
+    enum redbucket_status missed; /* why `node` could not be reached in the last round, or OK */
+    bool ended;                   /* out: the requests have their status */
+    bool torn; /* out, then too: its keys lie on two nodes just now. Nothing ran, and the requests'
+                * status is ERROR_UNAVAILABLE; keys one at a time can be asked for */
 };
 
 /* When it returns, all have ended. */
