@@ -132,8 +132,7 @@ static bool await(struct test_sentinels *all, bool (*ready)(struct test_sentinel
     return true;
 }
 
-/* A sentinel that starts before the replica follows hears of it only ten seconds later. */
-static bool replica_follows(struct test_sentinels *all)
+bool test_sentinels_follow(struct test_sentinels *all)
 {
     redisReply *reply = test_server_ask(all->data[1], "ROLE", NULL);
     bool follows = reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements > 3 &&
@@ -150,7 +149,8 @@ static bool start_all(struct test_sentinels *all, const struct test_sentinels_op
         if (all->data[i] == NULL)
             return false;
     }
-    if (!await(all, replica_follows))
+    /* A sentinel that starts before that hears of the replica only ten seconds later. */
+    if (!await(all, test_sentinels_follow))
         return false;
     for (size_t i = 0; i < TEST_SENTINELS_LEN; i++) {
         all->sentinels[i] = start_sentinel(all, options);

@@ -46,6 +46,9 @@ void test_sentinels_stop(struct test_sentinels *all);
 void test_sentinels_url(const struct test_sentinels *all, const char *query, char *url,
                         size_t size);
 
+/* Whether the replica that there was at first is connected to its master. */
+bool test_sentinels_follow(struct test_sentinels *all);
+
 /* The port that clients of this server are told. */
 int test_sentinels_port(const struct test_sentinels *all, const struct test_server *server);
 
