@@ -299,7 +299,8 @@ static bool back_off(struct rbk_use *use, unsigned attempts, double took)
         return false;
     while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
         continue;
-    return true;
+    /* A busy machine may have let it sleep for longer. */
+    return rbk_deadline_left(use->deadline) > took;
 }
 
 static enum redbucket_status decide_one(struct transaction *transaction)
