@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "describe.h"
 #include "json.h"
+#include "slots.h"
 
 #include <inttypes.h>
 
@@ -59,6 +60,8 @@ static void print_text(const struct cli_context *context)
 
 /* What was learnt of the store. */
 struct report {
+    struct cli_slots *slots; /* or NULL */
+    bool available;
     struct redbucket_statistics statistics;
     struct redbucket_health health;
 };
@@ -187,7 +190,6 @@ static void print_report_json(struct cli_json *json, const struct report *report
     rbk_json_object_end(json);
 }
 
-/* `report` is NULL when the store isn't there. */
 static void print_json(const struct cli_context *context, const struct report *report)
 {
     struct cli_json json = {stdout, false};
@@ -203,46 +205,61 @@ static void print_json(const struct cli_context *context, const struct report *r
     for (size_t i = 0; i < context->limits_len; i++)
         print_limit_json(&json, context->limits[i]);
     rbk_json_object_end(&json);
-    rbk_json_bool(&json, "available", report != NULL);
-    if (report != NULL)
+    rbk_slots_json(report->slots, &json);
+    rbk_json_bool(&json, "available", report->available);
+    if (report->available)
         print_report_json(&json, report);
     rbk_json_object_end(&json);
     rbk_json_line(&json);
 }
 
-/* Opens the store, makes a limiter with all limits, and asks how the store is. */
-static int ask_store(const struct cli_context *context, struct report *report)
+static int ask_store(struct redbucket_store *store, struct report *report)
 {
-    struct redbucket_store *store;
-    struct redbucket_limiter *limiter;
     enum redbucket_status status;
-    int result = rbk_cli_open(context, &store, &limiter);
 
-    if (result != CLI_DONE)
-        return result;
     report->statistics.size = sizeof(report->statistics);
     report->health.size = sizeof(report->health);
     status = redbucket_store_check(store, &report->health);
     if (status == REDBUCKET_OK)
         status = redbucket_store_statistics(store, &report->statistics);
     if (status != REDBUCKET_OK)
-        result = rbk_cli_fail_store("store", store, status, redbucket_status_text(status));
+        return rbk_cli_fail_store("store", store, status, redbucket_status_text(status));
+    report->available = true;
+    return CLI_DONE;
+}
+
+/* Opens the store, makes a limiter with all limits, and asks how the store is. What is known
+ * without asking is printed before. */
+static int look_at_store(const struct cli_context *context, struct report *report)
+{
+    struct redbucket_store *store;
+    struct redbucket_limiter *limiter;
+    int result = rbk_cli_open(context, &store, &limiter);
+
+    if (result != CLI_DONE)
+        return result;
+    result = rbk_slots_read(context, store, &report->slots);
+    if (!context->json)
+        rbk_slots_text(report->slots);
+    if (result == CLI_DONE)
+        result = ask_store(store, report);
     rbk_cli_close(store, limiter);
     return result;
 }
 
 static int check(const struct cli_context *context)
 {
-    struct report report = {.statistics.size = 0};
+    struct report report = {.slots = NULL};
     int result;
 
     if (!context->json)
         print_text(context);
-    result = ask_store(context, &report);
+    result = look_at_store(context, &report);
     if (context->json)
-        print_json(context, result == CLI_DONE ? &report : NULL);
-    else if (result == CLI_DONE)
+        print_json(context, &report);
+    else if (report.available)
         print_report_text(&report);
+    rbk_slots_destroy(report.slots);
     return result;
 }
 
@@ -269,7 +286,8 @@ const struct cli_command rbk_cli_check = {
             "Of a server it tells what it is, how requests are decided there and how long it\n"
             "takes to answer, and warns of settings by which it can lose what was counted.\n"
             "Of one that sentinels name: where it is, which of them said so, and how many\n"
-            "replicas follow it.\n"
+            "replicas follow it. Of a cluster: its masters, replicas and slots, and which\n"
+            "limits are decided in one step under the key format.\n"
             "\n"
             "  accepted   requests accepted; `delayed` of them with a wait\n"
             "  rejected   requests rejected\n"

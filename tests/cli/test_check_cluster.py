@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""check of a cluster: who is there, what fails, what can be lost."""
+"""check of a cluster: which limits are decided in one step, who is there, what fails, what can be
+lost."""
 
+import json
 import os
 import signal
 import sys
@@ -22,6 +24,95 @@ FAILOVER = "a failover loses the last writes, which replicas haven't received"
 def slots_of(index):
     """How many the fixture gives to a master."""
     return SLOTS * (index + 1) // MASTERS - SLOTS * index // MASTERS
+
+
+OTHERWISE = ("otherwise: a request takes one step a slot, and gives back when one rejects "
+             "(docs/cluster.md)\n")
+TAG = "user={acme}a ip={acme}b have the same hash tag"
+KEY = "key_format=redbucket:{zone}:{{{key}}} brings the same key together, in new buckets"
+ALONE = "warning: all buckets of a limit are in one slot, and so on one node: "
+
+
+class Slots(CommandTest):
+    """Nobody is at this address, which what is tested here doesn't wait to find out."""
+
+    def lines(self, query, *names, store="redis+cluster://127.0.0.1:1"):
+        """What check says between the limits and the error that the store isn't there."""
+        limits = [word for name in names for word in ("-l", f"{name}:1")]
+        status, out, err = self.run_command("-s", f"{store}?{query}", *limits, "check")
+        self.assertEqual(status, 3)
+        self.assertIn("Connection refused", err)
+        return out.rpartition("then 1 a second\n")[2]
+
+    def slots(self, query, *names):
+        limits = [word for name in names for word in ("-l", f"{name}:1")]
+        _, out, _ = self.run_command("-s", f"redis+cluster://127.0.0.1:1?{query}", *limits, "--json",
+                                     "check")
+        answer = json.loads(out)
+        self.assertEqual(list(answer), ["configuration", "store", "limits", "slots", "available"])
+        return answer["slots"]
+
+    def test_by_a_tag_in_the_keys(self):
+        self.assertEqual(self.lines("timeout=1s", "user", "ip", "api"),
+                         "together: user, ip, api: only for keys that begin with the same hash tag\n"
+                         f"{OTHERWISE}hint: {TAG}\nhint: {KEY}\n")
+        self.assertEqual(self.slots("timeout=1s", "user", "ip"), {
+            "together": "same_tag", "groups": [{"limits": ["user", "ip"], "together": "same_tag"}],
+            "hints": [TAG, KEY], "one_slot": []})
+
+    def test_by_the_key(self):
+        query = "key_format=redbucket:{zone}:{{{key}}}"
+        self.assertEqual(self.lines(query, "user", "ip"),
+                         "together: user, ip: for the same key, or keys that begin with the same hash "
+                         f"tag\n{OTHERWISE}hint: {TAG}\n")
+        self.assertEqual(self.slots(query, "user", "ip"), {
+            "together": "same_key", "groups": [{"limits": ["user", "ip"], "together": "same_key"}],
+            "hints": [TAG], "one_slot": []})
+
+    def test_always_and_on_one_node(self):
+        query = "key_format=%7B%7Bapp%7D%7D:{zone}:{key}"
+        self.assertEqual(self.lines(query, "user", "ip"),
+                         f"together: user, ip: always\n{ALONE}user, ip\n")
+        self.assertEqual(self.slots(query, "user", "ip"), {
+            "together": "always", "groups": [{"limits": ["user", "ip"], "together": "always"}],
+            "hints": [], "one_slot": ["user", "ip"]})
+
+    def test_never(self):
+        query = "key_format={{{zone}:{key}}}"
+        apart = "apart: all limits, whatever their keys, by this key format\n"
+        self.assertEqual(self.lines(query, "user", "ip"), f"{apart}{OTHERWISE}hint: {KEY}\n")
+        self.assertEqual(self.slots(query, "user", "ip"), {
+            "together": "never", "groups": [], "hints": [KEY], "one_slot": []})
+
+    def test_groups_of_limits_whose_zones_meet_in_a_slot(self):
+        query = "key_format={{{zone}}}:{key}"  # foo and z1089 have slot 12182
+        self.assertEqual(self.lines(query, "user", "foo", "ip", "z1089"),
+                         "together: foo, z1089: always\n"
+                         "apart: all other limits, whatever their keys, by this key format\n"
+                         f"{OTHERWISE}hint: {KEY}\n{ALONE}user, foo, ip, z1089\n")
+        self.assertEqual(self.slots(query, "user", "foo", "ip", "z1089")["groups"],
+                         [{"limits": ["foo", "z1089"], "together": "always"}])
+
+    def test_one_limit_is_together_with_nobody(self):
+        self.assertEqual(self.lines("timeout=1s", "user"), "")
+        self.assertEqual(self.lines("key_format={{{zone}}}:{key}", "user"), f"{ALONE}user\n")
+        self.assertEqual(self.slots("timeout=1s", "user"), {"one_slot": []})
+
+    def test_what_counts_is_the_zone(self):
+        limits = ("-l", "user:1,zone=foo", "-l", "ip:1,zone=z1089")
+        store = ("-s", "redis+cluster://127.0.0.1:1?key_format={{{zone}}}:{key}")
+        self.assertIn("together: user, ip: always\n", self.run_command(*store, *limits, "check")[1])
+
+    def test_a_policy_in_front_changes_nothing(self):
+        self.assertEqual(self.lines("on_error=closed", "user", "ip"), self.lines("timeout=1s", "user", "ip"))
+
+    def test_other_stores_have_no_slots(self):
+        self.assertEqual(self.lines("timeout=1s", "user", "ip", store="redis://127.0.0.1:1"), "")
+        self.assertNotIn("slots", self.ask("-s", "memory:", *LIMITS, "check"))
+
+    def test_many_limits_make_few_lines(self):
+        names = [f"l{i}" for i in range(300)]
+        self.assertEqual(self.lines("timeout=1s", *names).count("\n"), 4)
 
 
 class ClusterTest(CommandTest):
