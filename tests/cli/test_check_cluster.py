@@ -233,6 +233,18 @@ class Strange(ClusterTest):
             self.assertEqual(status, 3)
             self.assertIn("AUTH: WRONGPASS", err)
 
+    def test_a_user_who_may_no_more_than_is_needed(self):
+        with Cluster() as cluster:
+            for node in cluster.nodes:
+                node.ask("ACL", "SETUSER", "bob", "on", ">sesame", "~redbucket:*", "-@all", *(
+                    f"+{command}" for command in ("evalsha", "eval", "time", "get", "mget", "exists",
+                                                  "setex", "del", "ping", "asking", "cluster|slots")))
+            url = cluster.url().replace("://", "://bob:sesame@")
+            health = self.ask("-s", url, *LIMITS, "check")["server"]
+            self.assertEqual((health["is"], health["slots"], health["warnings"]),
+                             ("of unknown version", SLOTS, []))
+            self.ask("-s", url, *LIMITS, "request", "user=a", "ip=b")
+
     def test_by_tls(self):
         with Cluster(tls=True) as cluster:
             health = self.ask("-s", cluster.url("rediss"), *LIMITS, "check")["server"]
