@@ -158,9 +158,10 @@ static void what_means_nothing_is_refused(void **state)
     assert_refused("unix:///s?verify=none",
                    "store URL: unknown parameter \"verify\": unix: has timeout connections codec "
                    "key_format method denial_time on_error local_share db");
-    assert_refused("rediss://h?denial=0",
-                   "store URL: unknown parameter \"denial\": rediss: has timeout connections "
-                   "codec key_format method denial_time on_error local_share db ca cert key verify");
+    assert_refused(
+        "rediss://h?denial=0",
+        "store URL: unknown parameter \"denial\": rediss: has timeout connections "
+        "codec key_format method denial_time on_error local_share db ca cert key verify");
     assert_refused("redis://h?timeout=1&timeout=1", "store URL: parameter \"timeout\" given twice");
 }
 
