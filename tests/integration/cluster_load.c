@@ -16,7 +16,7 @@
 #define STATUSES (REDBUCKET_ERROR_SERVER + 1)
 #define PAUSE_S  0.004
 #define GRACE_S  2.0
-#define LOOK_S   1.0
+#define LOOK_S   (TEST_SANITIZED ? 3.0 : 1.0)
 
 /* A server that takes longer for next to nothing has other things to do. */
 #define SLOW_S 0.1
@@ -255,7 +255,7 @@ void load_check_calm(struct load *load, const char *what, double since, double s
         test_pause(0.005);
     for (size_t i = 0; i < LOAD_THIRDS; i++)
         before[i] = load_failures(load, i);
-    test_pause(LOOK_S * TEST_PATIENCE);
+    test_pause(LOOK_S);
     for (size_t i = 0; i < LOAD_THIRDS; i++)
         failures += load_failures(load, i) - before[i];
     print_message("# %s: the cluster served after %.2f s, decisions failed until %.2f s\n", what,

@@ -12,7 +12,7 @@
 
 #define MOST 600
 
-static char texts[MOST][16];
+static char texts[MOST][32];
 static struct redbucket_key keys[MOST];
 static struct redbucket_request array[MOST];
 

@@ -272,24 +272,48 @@ static void children_go_on_with_connections_of_their_own(void **state)
 
 static struct {
     struct clustered *clustered;
+    pthread_t ids[THREADS];
+    atomic_bool ending;
     atomic_int accepted;
     atomic_int rejected;
     atomic_int failed;
 } threads;
 
-static void *ask_in_thread(void *data)
+/* Each of twenty keys has room for ten. */
+#define THREAD_KEYS 20
+#define THREAD_ROOM 10
+
+static void ask_as_thread(int number)
+{
+    struct redbucket_response response = {.accepted = false};
+    char key[32];
+
+    (void)snprintf(key, sizeof key, "thread-%d", number % THREAD_KEYS);
+    if (clustered_request(threads.clustered, "a", key, &response) != REDBUCKET_OK)
+        (void)atomic_fetch_add(&threads.failed, 1);
+    else
+        (void)atomic_fetch_add(response.accepted ? &threads.accepted : &threads.rejected, 1);
+}
+
+static void start_threads(struct clustered *clustered, void *(*body)(void *data))
+{
+    memset(&threads, 0, sizeof threads);
+    threads.clustered = clustered;
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads.ids[i], NULL, body, NULL), 0);
+}
+
+static void join_threads(void)
+{
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_join(threads.ids[i], NULL);
+}
+
+static void *ask_a_hundred_times(void *data)
 {
     (void)data;
-    for (int i = 0; i < 100; i++) {
-        struct redbucket_response response = {.accepted = false};
-        char key[32];
-
-        (void)snprintf(key, sizeof key, "thread-%d", i % 20);
-        if (clustered_request(threads.clustered, "a", key, &response) != REDBUCKET_OK)
-            (void)atomic_fetch_add(&threads.failed, 1);
-        else
-            (void)atomic_fetch_add(response.accepted ? &threads.accepted : &threads.rejected, 1);
-    }
+    for (int i = 0; i < 100; i++)
+        ask_as_thread(i);
     return NULL;
 }
 
@@ -308,22 +332,55 @@ static long long connections(const struct clustered *clustered)
 static void threads_share_connections_to_each_node(void **state)
 {
     struct clustered *clustered = *state;
-    pthread_t ids[THREADS];
     long long before;
 
     clustered_again(clustered, "connections=3");
-    limit(clustered, "a", 9);
+    limit(clustered, "a", THREAD_ROOM - 1);
     before = connections(clustered);
-    memset(&threads, 0, sizeof threads);
-    threads.clustered = clustered;
-    for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&ids[i], NULL, ask_in_thread, NULL), 0);
-    for (size_t i = 0; i < THREADS; i++)
-        pthread_join(ids[i], NULL);
+    start_threads(clustered, ask_a_hundred_times);
+    join_threads();
     assert_int_equal(threads.failed, 0);
-    assert_int_equal(threads.accepted, 200);
-    assert_int_equal(threads.rejected, THREADS * 100 - 200);
+    assert_int_equal(threads.accepted, THREAD_KEYS * THREAD_ROOM);
+    assert_int_equal(threads.rejected, THREADS * 100 - THREAD_KEYS * THREAD_ROOM);
     assert_true(connections(clustered) <= before + 3);
+}
+
+static void *ask_to_the_end(void *data)
+{
+    (void)data;
+    for (int i = 0; !atomic_load(&threads.ending); i++) {
+        ask_as_thread(i);
+        test_pause(0.001);
+    }
+    return NULL;
+}
+
+/* One reads the map anew while others use it. */
+static void threads_go_on_while_slots_move(void **state)
+{
+    struct clustered *clustered = *state;
+    unsigned slots[THREAD_KEYS];
+
+    limit(clustered, "a", THREAD_ROOM - 1);
+    start_threads(clustered, ask_to_the_end);
+    for (int i = 0; i < THREAD_KEYS; i++) {
+        char key[32];
+
+        (void)snprintf(key, sizeof key, "thread-%d", i);
+        size_t from = clustered_node(clustered, "a", key, &slots[i]);
+        size_t to = (from + 1) % TEST_CLUSTER_MASTERS;
+
+        assert_true(test_cluster_migrate(clustered->cluster, slots[i], slots[i], to));
+        test_pause(0.02);
+        assert_true(test_cluster_migrate(clustered->cluster, slots[i], slots[i], from));
+    }
+    atomic_store(&threads.ending, true);
+    join_threads();
+    print_message("# %d accepted, %d rejected, %d failed\n", threads.accepted, threads.rejected,
+                  threads.failed);
+    assert_int_equal(threads.failed, 0);
+    assert_int_equal(threads.accepted, THREAD_KEYS * THREAD_ROOM);
+    assert_true(test_cluster_settle(clustered->cluster));
 }
 
 /* ---- Ways that lead nowhere ----------------------------------------------------------------- */
@@ -414,6 +471,7 @@ int main(void)
         CLUSTERED(HERE, a_node_that_stands_still_holds_nobody_else_up),
         CLUSTERED(HERE | CLUSTERED_REDIS, children_go_on_with_connections_of_their_own),
         CLUSTERED(HERE | CLUSTERED_REDIS, threads_share_connections_to_each_node),
+        CLUSTERED(HERE | CLUSTERED_REDIS, threads_go_on_while_slots_move),
         CLUSTERED(HERE | CLUSTERED_REDIS, who_is_in_no_cluster_is_told_so),
         CLUSTERED(HERE | CLUSTERED_REDIS, passwords_and_certificates_are_asked_for),
         CLUSTERED(HERE, check_says_what_it_is),
