@@ -264,6 +264,7 @@ static bool start_node(struct test_cluster *cluster)
 
     write_config(cluster, config);
     options.config = config;
+    options.node = true;
     cluster->nodes[index] = test_server_start(&options);
     if (cluster->nodes[index] == NULL)
         return false;

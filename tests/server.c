@@ -30,6 +30,12 @@
 #define TRIES      5
 #define PORT_FIRST 10000 /* below where the kernel takes ports for outgoing connections */
 #define PORTS      20000
+
+/* Of nodes of a cluster: what they tell each other goes to the port 10000 above, and those above
+ * are nobody else's. */
+#define NODE_FIRST 20000
+#define NODE_PORTS 2768
+#define NODE_BUS   10000
 #define WORDS_MAX  32
 #define FILES_MAX  4096
 #define LOG_LINES  10
@@ -69,14 +75,16 @@ static bool port_is_free(int port)
     return free;
 }
 
-static int free_port(void)
+static int free_port(bool node)
 {
     static unsigned step;
+    unsigned first = node ? NODE_FIRST : PORT_FIRST;
+    unsigned ports = node ? NODE_PORTS : PORTS;
     int port;
 
     do {
-        port = PORT_FIRST + (int)(((unsigned)getpid() * 7919U + step++ * 104729U) % PORTS);
-    } while (!port_is_free(port));
+        port = (int)(first + ((unsigned)getpid() * 7919U + step++ * 104729U) % ports);
+    } while (!port_is_free(port) || (node && !port_is_free(port + NODE_BUS)));
     return port;
 }
 
@@ -330,8 +338,8 @@ static bool prepare(struct test_server *server, const struct test_server_options
 static bool launch(struct test_server *server, const struct test_server_options *options)
 {
     for (int i = 0; i < TRIES; i++) {
-        server->port = free_port();
-        server->tls_port = options->tls ? free_port() : 0;
+        server->port = free_port(options->node);
+        server->tls_port = options->tls ? free_port(options->node) : 0;
         if (write_config(server, options->config) && test_server_again(server))
             return true;
     }

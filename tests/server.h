@@ -52,6 +52,7 @@ struct test_server_options {
     const char *config;
     const char *password;
     bool tls;
+    bool node;
     bool sentinel;
 };
 

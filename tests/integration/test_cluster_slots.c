@@ -22,7 +22,8 @@ static struct test_server *servers[TEST_SERVER_KINDS];
 static struct test_server *server_of(void **state)
 {
     enum test_server_kind kind = *(enum test_server_kind *)*state;
-    const struct test_server_options options = {.kind = kind, .config = "cluster-enabled yes"};
+    const struct test_server_options options = {
+        .kind = kind, .config = "cluster-enabled yes", .node = true};
 
     if (!test_server_have(kind))
         skip();
