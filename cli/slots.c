@@ -100,25 +100,25 @@ static struct cli_slots *create(size_t len)
 }
 
 int rbk_slots_read(const struct cli_context *context, const struct redbucket_store *store,
-                   struct cli_slots **out)
+                   struct cli_slots **slots)
 {
-    struct cli_slots *slots;
+    struct cli_slots *read;
 
-    *out = NULL;
+    *slots = NULL;
     if (context->limits_len == 0 ||
         redbucket_store_colocation(store, "a", 0, "a", 0) == REDBUCKET_COLOCATION_ALWAYS)
         return CLI_DONE;
-    slots = create(context->limits_len);
-    if (slots == NULL)
+    read = create(context->limits_len);
+    if (read == NULL)
         return rbk_cli_fail(CLI_STORE, "check", "out of memory");
-    slots->context = context;
-    slots->store = store;
+    read->context = context;
+    read->store = store;
     for (size_t i = 0; i < context->limits_len; i++)
-        slots->alone[i] = of_two(slots, i, i) == REDBUCKET_COLOCATION_ONE_SLOT;
+        read->alone[i] = of_two(read, i, i) == REDBUCKET_COLOCATION_ONE_SLOT;
     for (size_t bond = 0; bond < BONDS; bond++)
-        read_bond(slots, bond);
-    slots->store = NULL;
-    *out = slots;
+        read_bond(read, bond);
+    read->store = NULL;
+    *slots = read;
     return CLI_DONE;
 }
 
