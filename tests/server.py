@@ -68,17 +68,23 @@ def version_of(path):
     return tuple(int(number) for number in re.search(r" v=(\d+)\.(\d+)\.(\d+)", said).groups())
 
 
-def free_ports(count):
+def is_free(port):
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+            return True
+        except OSError:
+            return False
+
+
+def free_ports(count, node=False):
     """Below those that the kernel takes for outgoing connections, so that a server that is started
-    again finds its own still free."""
+    again finds its own still free. Nodes of a cluster also have the port 10000 above each."""
     ports = []
-    for port in range(10000 + os.urandom(1)[0] * 70, 32000):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        ports.append(port)
+    first, last, step = (20000, 22768, 10) if node else (10000, 32000, 70)
+    for port in range(first + os.urandom(1)[0] * step, last):
+        if is_free(port) and (not node or is_free(port + 10000)):
+            ports.append(port)
         if len(ports) == count:
             return ports
     raise OSError("no free port")
@@ -115,7 +121,7 @@ class Server:
 
     def _launch(self):
         for left in reversed(range(TRIES)):
-            self.port, self.tls_port = free_ports(2)
+            self.port, self.tls_port = free_ports(2, "cluster-enabled yes" in self.config)
             self._write_config()
             try:
                 self.again()
