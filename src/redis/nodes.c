@@ -198,7 +198,7 @@ void rbk_nodes_doubt(struct rbk_nodes *nodes)
 static void install(struct rbk_nodes *nodes, const struct rbk_topology *topology)
 {
     struct redbucket_error error;
-    uint16_t index[RBK_PLACES_MAX];
+    uint16_t index[RBK_PLACES_MAX] = {RBK_NO_OWNER};
 
     for (size_t i = 0; i < topology->masters_len; i++)
         index[i] = find_or_add(nodes, &topology->places[i], &error);
