@@ -43,6 +43,7 @@ bool test_server_have_tls(enum test_server_kind kind);
  *   tls       a port that speaks TLS beside the plain one. The folder then has what
  *             tests/certificates makes; client certificates are not asked for unless `config` says
  *             "tls-auth-clients yes"
+ *   node      it becomes a node of a cluster, which takes two ports
  *   sentinel  it is a sentinel, for which `config` has what to watch
  *
  * Nothing is written to disk unless `config` says so; DEBUG is allowed.
