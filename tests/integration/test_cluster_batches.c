@@ -5,6 +5,7 @@
  * have forgotten, all or one, costs no answer.
  */
 #include "clustered.h"
+#include "processes.h"
 #include "wire/slot.h"
 
 #include <stdio.h>
@@ -73,6 +74,46 @@ static void every_node_has_its_part(void **state)
     }
     for (size_t i = 0; i < MOST; i += 50)
         assert_true(clustered_value(clustered, "a", texts[i]) == 1.0);
+}
+
+/* How often nodes have sent somebody elsewhere. */
+static long long redirections(const struct clustered *clustered)
+{
+    long long count = 0;
+
+    for (size_t i = 0; i < clustered->cluster->nodes_len; i++) {
+        redisReply *reply =
+            test_server_ask(clustered->cluster->nodes[i], "INFO", "errorstats", NULL);
+        const char *at = strstr(reply->str, "errorstat_MOVED:count=");
+
+        count += at != NULL ? atoll(strchr(at, '=') + 1) : 0;
+        freeReplyObject(reply);
+    }
+    return count;
+}
+
+/* The map is read before anybody is asked, and again after the first who was wrongly asked: not
+ * each slot has to find its way by itself. */
+static void nodes_are_asked_for_their_own_slots(void **state)
+{
+    struct clustered *clustered = *state;
+    long long before = redirections(clustered);
+
+    limit_a(clustered, 9);
+    make_array(MOST, MOST);
+    assert_int_equal(redbucket_decide(clustered->limiter, array, MOST), REDBUCKET_OK);
+    assert_int_equal(redirections(clustered), before);
+
+    assert_true(test_cluster_migrate(clustered->cluster, 0, 400, 1));
+    assert_true(test_cluster_settle(clustered->cluster));
+    for (int i = 0; i < 3; i++) {
+        test_pause(0.15); /* it is not read more often than every tenth of a second */
+        before = redirections(clustered);
+        assert_int_equal(redbucket_decide(clustered->limiter, array, MOST), REDBUCKET_OK);
+    }
+    assert_int_equal(redirections(clustered), before);
+    assert_true(test_cluster_migrate(clustered->cluster, 0, 400, 0));
+    assert_true(test_cluster_settle(clustered->cluster));
 }
 
 static void every_operation_works(void **state)
@@ -270,6 +311,8 @@ int main(void)
     static const struct clustered_case cases[] = {
         CLUSTERED(CLUSTERED_ALL, arrays_over_many_slots_are_decided_in_order),
         CLUSTERED(CLUSTERED_UNTAGGED, every_node_has_its_part),
+        CLUSTERED(CLUSTERED_UNTAGGED | CLUSTERED_STRUCT | CLUSTERED_REDIS,
+                  nodes_are_asked_for_their_own_slots),
         CLUSTERED(CLUSTERED_ALL, every_operation_works),
         CLUSTERED(CLUSTERED_ALL, requests_of_several_limits_are_all_or_nothing),
         CLUSTERED(CLUSTERED_ALL, two_limits_of_an_everyday_request_are_decided),
