@@ -121,15 +121,21 @@ static void the_answer_is_of_all_together(void **state)
 
 /* ---- Together ------------------------------------------------------------------------------- */
 
+/* What they were told, in memory that they share. */
+struct told {
+    atomic_int ending;
+    atomic_uint accepted;
+    atomic_uint rejected;
+    atomic_uint failed;
+};
+
 struct crowd {
     struct clustered *clustered;
     char key[48];
     double rate[2];
     double burst[2];
-    atomic_uint *accepted;
-    atomic_uint *rejected;
-    atomic_int *ending;
     unsigned seed;
+    struct told *told;
 };
 
 /* A store of one's own, as another program would have. */
@@ -153,9 +159,12 @@ static void ask_on(void *data)
 
     own.store = clustered_open(&own, "");
     open_own(&own, crowd);
-    for (unsigned i = crowd->seed; atomic_load(crowd->ending) == 0; i++) {
-        child_check(clustered_request(&own, orders[i % 2], crowd->key, &response) == REDBUCKET_OK);
-        (void)atomic_fetch_add(response.accepted ? crowd->accepted : crowd->rejected, 1);
+    for (unsigned i = crowd->seed; atomic_load(&crowd->told->ending) == 0; i++) {
+        if (clustered_request(&own, orders[i % 2], crowd->key, &response) != REDBUCKET_OK)
+            (void)atomic_fetch_add(&crowd->told->failed, 1);
+        else
+            (void)atomic_fetch_add(
+                response.accepted ? &crowd->told->accepted : &crowd->told->rejected, 1);
     }
     redbucket_limiter_destroy(own.limiter);
     redbucket_store_close(own.store);
@@ -167,26 +176,33 @@ static void add_limits(struct crowd *crowd)
     limit(crowd->clustered, "b", crowd->rate[1], crowd->burst[1]);
 }
 
-/* Returns how long they asked. */
-static double run_crowd(struct crowd *crowd)
+static void start_crowd(struct crowd *crowd, pid_t pids[PROCESSES])
 {
-    atomic_uint *shared = test_share(sizeof *shared * 4);
-    pid_t pids[PROCESSES];
-    double began = test_now(), seconds;
-
-    crowd->accepted = &shared[0];
-    crowd->rejected = &shared[1];
-    crowd->ending = (atomic_int *)&shared[2];
     for (size_t i = 0; i < PROCESSES; i++) {
         crowd->seed = (unsigned)i;
         pids[i] = test_fork(ask_on, crowd);
     }
-    test_pause(SECONDS);
-    atomic_store(crowd->ending, 1);
+}
+
+static void end_crowd(struct crowd *crowd, const pid_t pids[PROCESSES])
+{
+    atomic_store(&crowd->told->ending, 1);
     for (size_t i = 0; i < PROCESSES; i++)
         test_join(pids[i]);
-    seconds = test_now() - began;
-    return seconds;
+}
+
+/* Returns how long they asked. */
+static double run_crowd(struct crowd *crowd)
+{
+    double began = test_now();
+    pid_t pids[PROCESSES];
+
+    crowd->told = test_share(sizeof *crowd->told);
+    start_crowd(crowd, pids);
+    test_pause(SECONDS);
+    end_crowd(crowd, pids);
+    assert_int_equal(crowd->told->failed, 0);
+    return test_now() - began;
 }
 
 static double bound(const struct crowd *crowd, int index, double seconds)
@@ -212,15 +228,15 @@ static void eight_processes_exceed_neither_limit(void **state)
         add_limits(&crowd);
         seconds = run_crowd(&crowd);
         least = fmin(bound(&crowd, 0, seconds), bound(&crowd, 1, seconds));
-        unsigned accepted = atomic_load(crowd.accepted);
+        unsigned accepted = crowd.told->accepted;
 
         print_message("# %u of at most %.1f accepted, %u rejected\n", accepted, least,
-                      atomic_load(crowd.rejected));
+                      crowd.told->rejected);
         assert_true(accepted <= bound(&crowd, 0, seconds) + 1e-6);
         assert_true(accepted <= bound(&crowd, 1, seconds) + 1e-6);
         assert_true(accepted >= 0.6 * least);
-        assert_true(atomic_load(crowd.rejected) > 10);
-        test_unshare(crowd.accepted, sizeof *crowd.accepted * 4);
+        assert_true(crowd.told->rejected > 10);
+        test_unshare(crowd.told, sizeof *crowd.told);
     }
 }
 
@@ -234,8 +250,8 @@ static void eight_processes_leave_what_they_took_and_no_more(void **state)
     key_apart(clustered, crowd.key);
     add_limits(&crowd);
     (void)run_crowd(&crowd);
-    double accepted = atomic_load(crowd.accepted);
-    double turned = atomic_load(crowd.rejected);
+    double accepted = crowd.told->accepted;
+    double turned = crowd.told->rejected;
 
     assert_int_equal((int)accepted, 100);
     values[0] = clustered_value(clustered, "a", crowd.key);
@@ -244,7 +260,64 @@ static void eight_processes_leave_what_they_took_and_no_more(void **state)
     assert_true(values[0] >= accepted - 60 * SLOW);
     assert_true(values[0] <= accepted + turned * SLOW + 1e-6);
     assert_true(values[1] >= accepted - 60 * SLOW && values[1] <= accepted + 1e-6);
-    test_unshare(crowd.accepted, sizeof *crowd.accepted * 4);
+    test_unshare(crowd.told, sizeof *crowd.told);
+}
+
+/* ---- While slots move ----------------------------------------------------------------------- */
+
+/* The slot of one limit's bucket goes there and back, and the other's master is relieved. */
+static void rearrange(struct clustered *clustered, const char *key)
+{
+    size_t replica;
+    unsigned slot;
+
+    for (int i = 0; i < 20; i++) {
+        size_t from = clustered_node(clustered, i % 2 == 0 ? "a" : "b", key, &slot);
+        size_t to = (from + 1 + (size_t)i / 2 % 2) % TEST_CLUSTER_MASTERS;
+
+        assert_true(test_cluster_slot_open(clustered->cluster, slot, from, to));
+        test_pause(0.01);
+        assert_true(test_cluster_slot_move(clustered->cluster, slot, from, to, -1) >= 0);
+        test_pause(0.01);
+        assert_true(test_cluster_slot_close(clustered->cluster, slot, from, to));
+        test_pause(0.01);
+        assert_true(test_cluster_migrate(clustered->cluster, slot, slot, from));
+    }
+    size_t master = clustered_node(clustered, "b", key, NULL);
+
+    assert_true(test_cluster_settle(clustered->cluster));
+    replica = test_cluster_replica(clustered->cluster, master);
+    assert_true(test_cluster_promote(clustered->cluster, replica));
+    assert_true(test_cluster_settle(clustered->cluster));
+    assert_true(test_cluster_promote(clustered->cluster, master));
+    assert_true(test_cluster_settle(clustered->cluster));
+}
+
+/* Nobody is refused for it, and what was told is what is stored. */
+static void permits_of_two_slots_are_right_while_slots_move(void **state)
+{
+    struct clustered *clustered = *state;
+    struct crowd crowd = {.clustered = clustered, .rate = {SLOW, SLOW}, .burst = {1e9, 1e9}};
+    pid_t pids[PROCESSES];
+
+    crowd.told = test_share(sizeof *crowd.told);
+    key_apart(clustered, crowd.key);
+    add_limits(&crowd);
+    start_crowd(&crowd, pids);
+    rearrange(clustered, crowd.key);
+    end_crowd(&crowd, pids);
+    double accepted = crowd.told->accepted;
+    double a = clustered_value(clustered, "a", crowd.key);
+    double b = clustered_value(clustered, "b", crowd.key);
+
+    print_message("# %.0f accepted, %u failed; stored %.3f and %.3f\n", accepted,
+                  crowd.told->failed, a, b);
+    assert_true(accepted > 1000);
+    assert_int_equal(crowd.told->rejected, 0);
+    assert_int_equal(crowd.told->failed, 0);
+    assert_true(fabs(a - accepted) < 0.01);
+    assert_true(fabs(b - accepted) < 0.01);
+    test_unshare(crowd.told, sizeof *crowd.told);
 }
 
 /* ---- Killed in between ---------------------------------------------------------------------- */
@@ -253,28 +326,25 @@ static void who_is_killed_in_between_loses_his_own_permit_alone(void **state)
 {
     struct clustered *clustered = *state;
     struct crowd crowd = {.clustered = clustered, .rate = {SLOW, SLOW}, .burst = {1e9, 1e9}};
-    atomic_uint *shared = test_share(sizeof *shared * 4);
     unsigned seed = 20240611;
     double between = 0;
 
-    crowd.accepted = &shared[0];
-    crowd.rejected = &shared[1];
-    crowd.ending = (atomic_int *)&shared[2];
+    crowd.told = test_share(sizeof *crowd.told);
     key_apart(clustered, crowd.key);
     add_limits(&crowd);
     for (unsigned i = 1; i <= KILLS; i++) {
-        unsigned told = atomic_load(crowd.accepted);
+        unsigned told = crowd.told->accepted;
 
         crowd.seed = i;
         pid_t pid = test_fork(ask_on, &crowd);
 
-        while (atomic_load(crowd.accepted) < told + 3)
+        while (crowd.told->accepted < told + 3)
             test_pause(0.001);
         test_pause(1e-6 * test_random(&seed, 5000));
         test_kill(pid);
         /* What it had sent may still be on its way. */
         test_pause(0.002);
-        told = atomic_load(crowd.accepted);
+        told = crowd.told->accepted;
         double a = clustered_value(clustered, "a", crowd.key);
         double b = clustered_value(clustered, "b", crowd.key);
 
@@ -283,9 +353,9 @@ static void who_is_killed_in_between_loses_his_own_permit_alone(void **state)
         assert_true(fabs(a - b) <= i + 1e-3);
         between = fmax(between, fabs(a - b));
     }
-    assert_int_equal(atomic_load(crowd.rejected), 0);
+    assert_int_equal(crowd.told->rejected + crowd.told->failed, 0);
     print_message("# of %d kills %.0f came between the two steps\n", KILLS, between);
-    test_unshare(shared, sizeof *shared * 4);
+    test_unshare(crowd.told, sizeof *crowd.told);
 }
 
 /* The one that accepts is left no fuller than by one permit for each of the dead. */
@@ -293,22 +363,19 @@ static void who_is_killed_giving_back_loses_his_own_permit_alone(void **state)
 {
     struct clustered *clustered = *state;
     struct crowd crowd = {.clustered = clustered, .rate = {SLOW, SLOW}, .burst = {1e9, 0}};
-    atomic_uint *shared = test_share(sizeof *shared * 4);
     unsigned seed = 20240612;
 
-    crowd.accepted = &shared[0];
-    crowd.rejected = &shared[1];
-    crowd.ending = (atomic_int *)&shared[2];
+    crowd.told = test_share(sizeof *crowd.told);
     key_apart(clustered, crowd.key);
     add_limits(&crowd);
     assert_int_equal(clustered_request(clustered, "a b", crowd.key, NULL), REDBUCKET_OK);
     for (unsigned i = 1; i <= KILLS / 2; i++) {
-        unsigned turned = atomic_load(crowd.rejected);
+        unsigned turned = crowd.told->rejected;
 
         crowd.seed = i;
         pid_t pid = test_fork(ask_on, &crowd);
 
-        while (atomic_load(crowd.rejected) < turned + 3)
+        while (crowd.told->rejected < turned + 3)
             test_pause(0.001);
         test_pause(1e-6 * test_random(&seed, 5000));
         test_kill(pid);
@@ -317,8 +384,8 @@ static void who_is_killed_giving_back_loses_his_own_permit_alone(void **state)
 
         assert_true(a >= 1 - 1e-3 && a <= 1 + i + 1e-3);
     }
-    assert_int_equal(atomic_load(crowd.accepted), 0);
-    test_unshare(shared, sizeof *shared * 4);
+    assert_int_equal(crowd.told->accepted + crowd.told->failed, 0);
+    test_unshare(crowd.told, sizeof *crowd.told);
 }
 
 int main(void)
@@ -330,6 +397,7 @@ int main(void)
         CLUSTERED(CLUSTERED_UNTAGGED, the_answer_is_of_all_together),
         CLUSTERED(HERE, eight_processes_exceed_neither_limit),
         CLUSTERED(HERE | CLUSTERED_REDIS, eight_processes_leave_what_they_took_and_no_more),
+        CLUSTERED(HERE, permits_of_two_slots_are_right_while_slots_move),
         CLUSTERED(HERE, who_is_killed_in_between_loses_his_own_permit_alone),
         CLUSTERED(HERE | CLUSTERED_REDIS, who_is_killed_giving_back_loses_his_own_permit_alone),
     };
