@@ -4,7 +4,8 @@
  * cleared, which is a gatherer at rest.
  *
  * A member lives on its caller's stack. It is in the queue or on a flight, and leaves either under
- * the lock; only while its requests are being copied, which takes no waiting, must it stay.
+ * the lock, when its time has come. It waits for its stage to change and not for the lock, which
+ * whoever is served doesn't need: thirty that wake at once would only stand in line for it.
  */
 #include "gather.h"
 
@@ -12,6 +13,7 @@
 #include "flight.h"
 #include "fork_page.h"
 #include "front.h"
+#include "futex.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -33,9 +35,7 @@ struct member {
     struct rbk_request *requests;
     size_t len;
     struct rbk_deadline deadline;
-    enum stage stage;
-    bool pinned; /* its requests are being copied */
-    pthread_cond_t changed;
+    _Atomic(uint32_t) stage; /* written under the lock */
     struct member *next;
     struct member **seat; /* where the flight knows it, when it is aboard */
 };
@@ -57,6 +57,16 @@ struct gather {
 static struct gather *gather_of(struct redbucket_store *store)
 {
     return (struct gather *)store;
+}
+
+static enum stage stage_of(const struct member *member)
+{
+    return (enum stage)atomic_load_explicit(&member->stage, memory_order_acquire);
+}
+
+static void set_stage(struct member *member, enum stage stage)
+{
+    atomic_store_explicit(&member->stage, stage, memory_order_release);
 }
 
 /* ---- The queue, under the lock ----------------------------------------------------------------
@@ -97,16 +107,17 @@ static void vacate(struct live *live)
 /*
  * A flight has ended, or its leader has left before it began: its place goes to those that wait.
  * The one who makes the call is the one who has the most time, so that nobody's call ends before
- * his deadline.
+ * his deadline. Returns him, to be woken without the lock, since he wants it at once; NULL for
+ * nobody.
  */
-static void land(struct live *live)
+static struct member *land(struct live *live)
 {
     struct member *leader = live->first;
     size_t len = 0;
 
     if (leader == NULL) {
         vacate(live);
-        return;
+        return NULL;
     }
     for (struct member *member = live->first; member != NULL; member = member->next) {
         len += member->len;
@@ -116,13 +127,25 @@ static void land(struct live *live)
             (leader->stage != WAITING || is_later(&member->deadline.at, &leader->deadline.at)))
             leader = member;
     }
-    if (leader->stage != WAITING) {
+    if (stage_of(leader) != WAITING) {
         /* All who wait are to lead already. */
         vacate(live);
-        return;
+        return NULL;
     }
-    leader->stage = LEADING;
-    (void)pthread_cond_signal(&leader->changed);
+    set_stage(leader, LEADING);
+    return leader;
+}
+
+/* Takes the lock for a landing, and lets it go. Whoever leads may be gone already when he is woken:
+ * only his word's place is used. */
+static void land_and_wake(struct live *live)
+{
+    (void)pthread_mutex_lock(&live->mutex);
+    struct member *leader = land(live);
+
+    (void)pthread_mutex_unlock(&live->mutex);
+    if (leader != NULL)
+        rbk_futex_wake(&leader->stage);
 }
 
 /* Takes the leader and those who wait with it from the queue. */
@@ -136,12 +159,11 @@ static size_t take_crew(struct live *live, struct member *leader, struct member 
     crew[len++] = leader;
     for (struct member *member = live->first; member != NULL; member = next) {
         next = member->next;
-        if (member->stage != WAITING || requests + member->len > FLIGHT_MAX)
+        if (stage_of(member) != WAITING || requests + member->len > FLIGHT_MAX)
             continue;
         requests += member->len;
         dequeue(live, member);
-        member->stage = ABOARD;
-        member->pinned = true;
+        set_stage(member, ABOARD);
         member->seat = &crew[len];
         crew[len++] = member;
     }
@@ -164,34 +186,21 @@ static bool board(struct rbk_flight *flight, struct member *const *crew, size_t 
     return true;
 }
 
-/* Whose time came while it was pinned may go now. */
-static void unpin(struct member *const *crew, size_t len)
-{
-    for (size_t i = 1; i < len; i++) {
-        crew[i]->pinned = false;
-        if (rbk_deadline_left(&crew[i]->deadline) <= 0.0)
-            (void)pthread_cond_signal(&crew[i]->changed);
-    }
-}
-
-/* Gives those who are still there what became of their requests; `lens` is how many each had. The
- * lock is let go between them: whoever is woken needs it at once, and most of all the next leader.
- */
-static void serve(struct live *live, const struct rbk_request *decided, struct member *const *crew,
-                  const size_t *lens, size_t len)
+/* Gives those who are still there what became of their requests; `lens` is how many each had. Those
+ * who are gone have no word to be woken by. Under the lock. */
+static void serve(const struct rbk_request *decided, struct member *const *crew, const size_t *lens,
+                  _Atomic(uint32_t) **words, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        (void)pthread_mutex_lock(&live->mutex);
+        words[i] = NULL;
         if (crew[i] != NULL) {
             if (decided != NULL)
                 rbk_flight_leave(decided, crew[i]->requests, lens[i]);
             else
                 rbk_requests_fail(crew[i]->requests, crew[i]->len, REDBUCKET_ERROR_MEMORY);
-            crew[i]->stage = SERVED;
-            if (i > 0)
-                (void)pthread_cond_signal(&crew[i]->changed);
+            words[i] = &crew[i]->stage;
+            set_stage(crew[i], SERVED);
         }
-        (void)pthread_mutex_unlock(&live->mutex);
         decided = decided == NULL ? NULL : decided + lens[i];
     }
 }
@@ -205,90 +214,116 @@ static void call(struct gather *gather, const struct member *leader, struct rbk_
     inner->ops->decide(inner, requests, len, &batch);
 }
 
-/* Called, and returns, with the lock. */
-static void fly(struct gather *gather, struct member *leader)
+/* With others. Called with the lock, returns without. */
+static void fly_together(struct gather *gather, struct member **crew, size_t len)
 {
     struct live *live = gather->live;
-    struct member *crew[FLIGHT_MAX];
+    struct member *leader = crew[0];
+    _Atomic(uint32_t) *words[FLIGHT_MAX];
     size_t lens[FLIGHT_MAX];
-    size_t len = take_crew(live, leader, crew);
     struct rbk_flight flight;
-
-    (void)pthread_mutex_unlock(&live->mutex);
-    if (len == 1) {
-        call(gather, leader, leader->requests, leader->len);
-        (void)pthread_mutex_lock(&live->mutex);
-        land(live);
-        return;
-    }
     bool good = board(&flight, crew, len);
 
     for (size_t i = 0; i < len; i++)
         lens[i] = crew[i]->len;
-    (void)pthread_mutex_lock(&live->mutex);
-    unpin(crew, len);
     (void)pthread_mutex_unlock(&live->mutex);
     if (good)
         call(gather, leader, flight.requests, flight.len);
+    land_and_wake(live);
     (void)pthread_mutex_lock(&live->mutex);
-    land(live);
+    serve(good ? flight.requests : NULL, crew, lens, words, len);
     (void)pthread_mutex_unlock(&live->mutex);
-    serve(live, good ? flight.requests : NULL, crew, lens, len);
+    for (size_t i = 1; i < len; i++) {
+        if (words[i] != NULL)
+            rbk_futex_wake(words[i]);
+    }
     if (good)
         rbk_flight_fini(&flight);
-    (void)pthread_mutex_lock(&live->mutex);
+}
+
+/* Called with the lock, returns without. */
+static void fly(struct gather *gather, struct member *leader)
+{
+    struct live *live = gather->live;
+    struct member *crew[FLIGHT_MAX];
+    size_t len = take_crew(live, leader, crew);
+
+    if (len > 1) {
+        fly_together(gather, crew, len);
+        return;
+    }
+    (void)pthread_mutex_unlock(&live->mutex);
+    call(gather, leader, leader->requests, leader->len);
+    land_and_wake(live);
 }
 
 /* ---- A caller ----------------------------------------------------------------------------------
  */
 
-/* Time has come for a member that somebody else's call was to serve. */
+/* Time has come for a member that somebody else's call was to serve. Under the lock. */
 static void leave(struct live *live, struct member *member)
 {
-    if (member->stage == ABOARD)
+    if (stage_of(member) == ABOARD)
         *member->seat = NULL;
     else
         dequeue(live, member);
     rbk_requests_fail(member->requests, member->len, REDBUCKET_ERROR_TIMEOUT);
-    member->stage = SERVED;
+    set_stage(member, SERVED);
 }
 
-/* Waits, and makes the call if that falls to it. With the lock. */
-static void wait_for_turn(struct gather *gather, struct member *member)
+static bool is_waiting(enum stage stage)
+{
+    return stage == WAITING || stage == ABOARD;
+}
+
+/* Waits until the member leads or is served, or its time has come. */
+static void wait_for_turn(struct live *live, struct member *member)
+{
+    enum stage stage = stage_of(member);
+
+    while (is_waiting(stage)) {
+        bool in_time = rbk_futex_await(&member->stage, stage, &member->deadline);
+
+        if (!in_time) {
+            (void)pthread_mutex_lock(&live->mutex);
+            if (is_waiting(stage_of(member)))
+                leave(live, member);
+            (void)pthread_mutex_unlock(&live->mutex);
+        }
+        stage = stage_of(member);
+    }
+}
+
+/* Makes the call for those who wait, if there is still time to. */
+static void lead(struct gather *gather, struct member *member)
 {
     struct live *live = gather->live;
 
-    while (member->stage == WAITING || member->stage == ABOARD) {
-        bool in_time = rbk_deadline_await(&member->changed, &live->mutex, &member->deadline);
-
-        while (!in_time && member->pinned)
-            (void)pthread_cond_wait(&member->changed, &live->mutex);
-        if (!in_time && (member->stage == WAITING || member->stage == ABOARD))
-            leave(live, member);
-    }
-    if (member->stage != LEADING)
-        return;
+    (void)pthread_mutex_lock(&live->mutex);
     if (rbk_deadline_left(&member->deadline) > 0.0) {
         fly(gather, member);
-    } else {
-        leave(live, member);
-        land(live);
+        return;
     }
+    leave(live, member);
+    (void)pthread_mutex_unlock(&live->mutex);
+    land_and_wake(live);
 }
 
+/* Called with the lock, returns without. */
 static void decide_gathered(struct gather *gather, struct rbk_request *requests, size_t len,
                             struct rbk_batch *batch)
 {
     struct live *live = gather->live;
-    struct member member = {.requests = requests, .len = len, .changed = PTHREAD_COND_INITIALIZER};
+    struct member member = {.requests = requests, .len = len, .stage = WAITING};
     double left = gather->timeout - batch->waited;
 
     rbk_deadline_start(&member.deadline, left > 0.0 ? left : 0.0);
     enqueue(live, &member);
-    wait_for_turn(gather, &member);
     (void)pthread_mutex_unlock(&live->mutex);
+    wait_for_turn(live, &member);
+    if (stage_of(&member) == LEADING)
+        lead(gather, &member);
     batch->waited = gather->timeout - rbk_deadline_left(&member.deadline);
-    (void)pthread_cond_destroy(&member.changed);
 }
 
 static void decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
@@ -310,9 +345,7 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
     live->flights++;
     (void)pthread_mutex_unlock(&live->mutex);
     inner->ops->decide(inner, requests, len, batch);
-    (void)pthread_mutex_lock(&live->mutex);
-    land(live);
-    (void)pthread_mutex_unlock(&live->mutex);
+    land_and_wake(live);
 }
 
 static void close_gather(struct redbucket_store *store)

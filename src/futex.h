@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting for a word to change, without a lock: for those who need none when they wake.
+ *
+ * Waking a word that is gone already does no harm: at worst somebody else wakes, looks, and waits
+ * on.
+ */
+#ifndef RBK_FUTEX_H
+#define RBK_FUTEX_H
+
+#include "deadline.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Waits while the word is `value`, at most to the deadline: false when that has come. May return
+ * for no reason. The system call takes the time as the kernel's long does, as struct timespec is
+ * here. */
+static inline bool rbk_futex_await(_Atomic(uint32_t) *word, uint32_t value,
+                                   const struct rbk_deadline *deadline)
+{
+    long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &deadline->at, NULL,
+                          FUTEX_BITSET_MATCH_ANY);
+
+    return result == 0 || errno != ETIMEDOUT;
+}
+
+/* Wakes whoever waits for the word: one. */
+static inline void rbk_futex_wake(_Atomic(uint32_t) *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+#endif
