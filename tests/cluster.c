@@ -163,13 +163,31 @@ static bool agree(struct test_cluster *cluster)
     return begun;
 }
 
+/* What each node says, as comments of TAP. */
+static void show_views(struct test_cluster *cluster)
+{
+    fputs("# the nodes of a cluster don't agree\n", stderr);
+    for (size_t i = 0; i < cluster->nodes_len; i++) {
+        redisReply *reply = NULL;
+        char *rest = NULL;
+
+        if (runs(cluster, i))
+            reply = test_server_ask(cluster->nodes[i], "CLUSTER", "NODES", NULL);
+        fprintf(stderr, "# node %zu, port %d:\n", i, cluster->nodes[i]->port);
+        for (char *line = reply != NULL ? strtok_r(reply->str, "\n", &rest) : NULL; line != NULL;
+             line = strtok_r(NULL, "\n", &rest))
+            fprintf(stderr, "#   %s\n", line);
+        freeReplyObject(reply);
+    }
+}
+
 bool test_cluster_settle(struct test_cluster *cluster)
 {
     double until_s = now_s() + SETTLE_S;
 
     while (!agree(cluster)) {
         if (now_s() > until_s) {
-            fputs("# the nodes of a cluster don't agree\n", stderr);
+            show_views(cluster);
             return false;
         }
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);

@@ -13,6 +13,7 @@
 
 #define PAUSE_NS     10000000
 #define PROMOTE_S    30
+#define EPOCH_S      30
 #define KEYS_AT_ONCE "64"
 
 /* ---- Processes ------------------------------------------------------------------------------ */
@@ -56,10 +57,39 @@ bool test_cluster_promote(struct test_cluster *cluster, size_t replica)
 
 /* ---- Slots ---------------------------------------------------------------------------------- */
 
+/* A number out of what CLUSTER INFO says, or 0. */
+static long long number_of(struct test_server *node, const char *name)
+{
+    redisReply *reply = test_server_ask(node, "CLUSTER", "INFO", NULL);
+    const char *at = reply != NULL && reply->str != NULL ? strstr(reply->str, name) : NULL;
+    long long number = at != NULL ? strtoll(at + strlen(name), NULL, 10) : 0;
+
+    freeReplyObject(reply);
+    return number;
+}
+
+/* Who takes a slot over gives himself an epoch above all that he has heard of. Had he not heard of
+ * the other's yet, which got the slot only now, the others would believe the other: the slot would
+ * be nobody's for ever. */
+static bool await_epoch(struct test_cluster *cluster, size_t from, size_t to)
+{
+    long long epoch = number_of(cluster->nodes[from], "cluster_my_epoch:");
+
+    for (int i = 0; i < EPOCH_S * 100; i++) {
+        if (number_of(cluster->nodes[to], "cluster_current_epoch:") >= epoch)
+            return true;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    fputs("# a node doesn't hear of another's epoch\n", stderr);
+    return false;
+}
+
 bool test_cluster_slot_open(struct test_cluster *cluster, unsigned slot, size_t from, size_t to)
 {
     char text[16];
 
+    if (!await_epoch(cluster, from, to))
+        return false;
     snprintf(text, sizeof text, "%u", slot);
     return test_server_do(cluster->nodes[to], "CLUSTER", "SETSLOT", text, "IMPORTING",
                           cluster->ids[from], NULL) &&
