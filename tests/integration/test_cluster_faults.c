@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What can be wrong with a cluster, or with the way to it: a slot in the middle of a move, nodes
- * that are down or stand still, the wrong password, a server that is in no cluster. And what a
- * program may do all the same: fork, and use many threads.
+ * that are down or stand still or don't tell their names, the wrong password, a server that is in
+ * no cluster.
  */
 #include "clustered.h"
 #include "host.h"
 #include "processes.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define CHILDREN 6
-#define THREADS  12
 
 /* Next to nothing drains while a test runs. */
 #define SLOW 1e-6
@@ -146,6 +142,56 @@ static void a_slot_that_nobody_serves_is_an_error_of_its_own_keys(void **state)
         assert_true(test_now() < until);
 }
 
+static void set_everywhere(const struct clustered *clustered, const char *name, const char *value)
+{
+    for (size_t i = 0; i < clustered->cluster->nodes_len; i++)
+        assert_true(
+            test_server_do(clustered->cluster->nodes[i], "CONFIG", "SET", name, value, NULL));
+}
+
+/* By a map and by redirections of that kind. */
+static void check_endpoints(struct clustered *clustered)
+{
+    char url[128], key[48];
+    struct test_host host;
+    unsigned slot;
+
+    clustered_flush(clustered);
+    (void)snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d?timeout=20s",
+                   clustered->cluster->nodes[4]->port);
+    test_host_open(&host, url);
+    test_host_limit(&host, "a", SLOW, 9);
+    for (size_t node = 0; node < TEST_CLUSTER_MASTERS; node++) {
+        clustered_key_at(clustered, "a", node, "endpoint", key);
+        assert_int_equal(test_host_ask(&host, key, NULL), REDBUCKET_OK);
+    }
+    (void)clustered_node(clustered, "a", key, &slot);
+    assert_true(test_cluster_slot_open(clustered->cluster, slot, 2, 0));
+    assert_int_equal(test_cluster_slot_move(clustered->cluster, slot, 2, 0, -1), 1);
+    assert_int_equal(test_host_ask(&host, key, NULL), REDBUCKET_OK);
+    assert_true(test_cluster_slot_close(clustered->cluster, slot, 2, 0));
+    assert_int_equal(test_host_ask(&host, key, NULL), REDBUCKET_OK);
+    assert_true(test_host_value(&host, key) > 2.99);
+    test_host_close(&host);
+    assert_true(test_cluster_migrate(clustered->cluster, slot, slot, 2));
+    assert_true(test_cluster_settle(clustered->cluster));
+}
+
+static void nodes_may_be_known_by_name_or_not_at_all(void **state)
+{
+    struct clustered *clustered = *state;
+
+    if (clustered->cluster->nodes[0]->version < 70000)
+        skip();
+    set_everywhere(clustered, "cluster-announce-hostname", "localhost");
+    set_everywhere(clustered, "cluster-preferred-endpoint-type", "unknown-endpoint");
+    check_endpoints(clustered);
+    set_everywhere(clustered, "cluster-preferred-endpoint-type", "hostname");
+    check_endpoints(clustered);
+    set_everywhere(clustered, "cluster-preferred-endpoint-type", "ip");
+    set_everywhere(clustered, "cluster-announce-hostname", "");
+}
+
 /* ---- Nodes that are away -------------------------------------------------------------------- */
 
 /* Whoever is asked first may be down, or only replicas may be named. */
@@ -234,155 +280,6 @@ static void a_node_that_stands_still_holds_nobody_else_up(void **state)
     assert_true(test_cluster_settle(clustered->cluster));
 }
 
-/* ---- Others at the same time ---------------------------------------------------------------- */
-
-static void ask_fifty_times(void *data)
-{
-    struct clustered *clustered = data;
-    char key[32];
-
-    for (int i = 0; i < 50; i++) {
-        (void)snprintf(key, sizeof key, "fork-%d", i);
-        child_check(clustered_request(clustered, "a", key, NULL) == REDBUCKET_OK);
-    }
-}
-
-/* The parent's connections are still the parent's, and a child has its own. */
-static void children_go_on_with_connections_of_their_own(void **state)
-{
-    struct clustered *clustered = *state;
-    pid_t children[CHILDREN];
-    char key[32];
-
-    limit(clustered, "a", 1000);
-    ask_fifty_times(clustered);
-    for (size_t i = 0; i < CHILDREN; i++)
-        children[i] = test_fork(ask_fifty_times, clustered);
-    ask_fifty_times(clustered);
-    for (size_t i = 0; i < CHILDREN; i++)
-        test_join(children[i]);
-    ask_fifty_times(clustered);
-    for (int i = 0; i < 50; i++) {
-        (void)snprintf(key, sizeof key, "fork-%d", i);
-        double value = clustered_value(clustered, "a", key);
-
-        assert_true(value > CHILDREN + 3 - 0.001 && value <= CHILDREN + 3);
-    }
-}
-
-static struct {
-    struct clustered *clustered;
-    pthread_t ids[THREADS];
-    atomic_bool ending;
-    atomic_int accepted;
-    atomic_int rejected;
-    atomic_int failed;
-} threads;
-
-/* Each of twenty keys has room for ten. */
-#define THREAD_KEYS 20
-#define THREAD_ROOM 10
-
-static void ask_as_thread(int number)
-{
-    struct redbucket_response response = {.accepted = false};
-    char key[32];
-
-    (void)snprintf(key, sizeof key, "thread-%d", number % THREAD_KEYS);
-    if (clustered_request(threads.clustered, "a", key, &response) != REDBUCKET_OK)
-        (void)atomic_fetch_add(&threads.failed, 1);
-    else
-        (void)atomic_fetch_add(response.accepted ? &threads.accepted : &threads.rejected, 1);
-}
-
-static void start_threads(struct clustered *clustered, void *(*body)(void *data))
-{
-    memset(&threads, 0, sizeof threads);
-    threads.clustered = clustered;
-    for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads.ids[i], NULL, body, NULL), 0);
-}
-
-static void join_threads(void)
-{
-    for (size_t i = 0; i < THREADS; i++)
-        pthread_join(threads.ids[i], NULL);
-}
-
-static void *ask_a_hundred_times(void *data)
-{
-    (void)data;
-    for (int i = 0; i < 100; i++)
-        ask_as_thread(i);
-    return NULL;
-}
-
-static long long connections(const struct clustered *clustered)
-{
-    long long most = 0;
-
-    for (size_t i = 0; i < clustered->cluster->nodes_len; i++) {
-        long long now = test_server_info(clustered->cluster->nodes[i], "connected_clients");
-
-        most = now > most ? now : most;
-    }
-    return most;
-}
-
-static void threads_share_connections_to_each_node(void **state)
-{
-    struct clustered *clustered = *state;
-    long long before;
-
-    clustered_again(clustered, "connections=3");
-    limit(clustered, "a", THREAD_ROOM - 1);
-    before = connections(clustered);
-    start_threads(clustered, ask_a_hundred_times);
-    join_threads();
-    assert_int_equal(threads.failed, 0);
-    assert_int_equal(threads.accepted, THREAD_KEYS * THREAD_ROOM);
-    assert_int_equal(threads.rejected, THREADS * 100 - THREAD_KEYS * THREAD_ROOM);
-    assert_true(connections(clustered) <= before + 3);
-}
-
-static void *ask_to_the_end(void *data)
-{
-    (void)data;
-    for (int i = 0; !atomic_load(&threads.ending); i++) {
-        ask_as_thread(i);
-        test_pause(0.001);
-    }
-    return NULL;
-}
-
-/* One reads the map anew while others use it. */
-static void threads_go_on_while_slots_move(void **state)
-{
-    struct clustered *clustered = *state;
-    unsigned slots[THREAD_KEYS];
-
-    limit(clustered, "a", THREAD_ROOM - 1);
-    start_threads(clustered, ask_to_the_end);
-    for (int i = 0; i < THREAD_KEYS; i++) {
-        char key[32];
-
-        (void)snprintf(key, sizeof key, "thread-%d", i);
-        size_t from = clustered_node(clustered, "a", key, &slots[i]);
-        size_t to = (from + 1) % TEST_CLUSTER_MASTERS;
-
-        assert_true(test_cluster_migrate(clustered->cluster, slots[i], slots[i], to));
-        test_pause(0.02);
-        assert_true(test_cluster_migrate(clustered->cluster, slots[i], slots[i], from));
-    }
-    atomic_store(&threads.ending, true);
-    join_threads();
-    print_message("# %d accepted, %d rejected, %d failed\n", threads.accepted, threads.rejected,
-                  threads.failed);
-    assert_int_equal(threads.failed, 0);
-    assert_int_equal(threads.accepted, THREAD_KEYS * THREAD_ROOM);
-    assert_true(test_cluster_settle(clustered->cluster));
-}
-
 /* ---- Ways that lead nowhere ----------------------------------------------------------------- */
 
 static void who_is_in_no_cluster_is_told_so(void **state)
@@ -466,12 +363,10 @@ int main(void)
         CLUSTERED(CLUSTERED_TAGGED | CLUSTERED_STRUCT,
                   a_slot_that_is_torn_is_decided_right_or_not_at_all),
         CLUSTERED(HERE, a_slot_that_nobody_serves_is_an_error_of_its_own_keys),
+        CLUSTERED(HERE, nodes_may_be_known_by_name_or_not_at_all),
         CLUSTERED(HERE | CLUSTERED_REDIS, any_node_that_answers_will_do),
         CLUSTERED(HERE | CLUSTERED_REDIS, nobody_there_is_unavailable),
         CLUSTERED(HERE, a_node_that_stands_still_holds_nobody_else_up),
-        CLUSTERED(HERE | CLUSTERED_REDIS, children_go_on_with_connections_of_their_own),
-        CLUSTERED(HERE | CLUSTERED_REDIS, threads_share_connections_to_each_node),
-        CLUSTERED(HERE | CLUSTERED_REDIS, threads_go_on_while_slots_move),
         CLUSTERED(HERE | CLUSTERED_REDIS, who_is_in_no_cluster_is_told_so),
         CLUSTERED(HERE | CLUSTERED_REDIS, passwords_and_certificates_are_asked_for),
         CLUSTERED(HERE, check_says_what_it_is),
