@@ -13,14 +13,15 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+_Static_assert(sizeof(atomic_uint) == 4, "the kernel's words are of 32 bits");
 
 /* Waits while the word is `value`, at most to the deadline: false when that has come. May return
  * for no reason. The system call takes the time as the kernel's long does, as struct timespec is
  * here. */
-static inline bool rbk_futex_await(_Atomic(uint32_t) *word, uint32_t value,
+static inline bool rbk_futex_await(atomic_uint *word, unsigned value,
                                    const struct rbk_deadline *deadline)
 {
     long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &deadline->at, NULL,
@@ -30,7 +31,7 @@ static inline bool rbk_futex_await(_Atomic(uint32_t) *word, uint32_t value,
 }
 
 /* Wakes whoever waits for the word: one. */
-static inline void rbk_futex_wake(_Atomic(uint32_t) *word)
+static inline void rbk_futex_wake(atomic_uint *word)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -35,7 +35,7 @@ struct member {
     struct rbk_request *requests;
     size_t len;
     struct rbk_deadline deadline;
-    _Atomic(uint32_t) stage; /* written under the lock */
+    atomic_uint stage; /* written under the lock */
     struct member *next;
     struct member **seat; /* where the flight knows it, when it is aboard */
 };
@@ -189,7 +189,7 @@ static bool board(struct rbk_flight *flight, struct member *const *crew, size_t 
 /* Gives those who are still there what became of their requests; `lens` is how many each had. Those
  * who are gone have no word to be woken by. Under the lock. */
 static void serve(const struct rbk_request *decided, struct member *const *crew, const size_t *lens,
-                  _Atomic(uint32_t) **words, size_t len)
+                  atomic_uint **words, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         words[i] = NULL;
@@ -219,7 +219,7 @@ static void fly_together(struct gather *gather, struct member **crew, size_t len
 {
     struct live *live = gather->live;
     struct member *leader = crew[0];
-    _Atomic(uint32_t) *words[FLIGHT_MAX];
+    atomic_uint *words[FLIGHT_MAX];
     size_t lens[FLIGHT_MAX];
     struct rbk_flight flight;
     bool good = board(&flight, crew, len);
