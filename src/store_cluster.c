@@ -60,8 +60,7 @@ static void decide_there(struct cluster *cluster, struct rbk_request *requests, 
     for (size_t done = 0; done < len;) {
         size_t some = len - done < RBK_CLUSTER_MAX ? len - done : RBK_CLUSTER_MAX;
 
-        rbk_cluster_decide(&cluster->nodes, work, requests + done, some, deadline);
-        done += some;
+        done += rbk_cluster_decide(&cluster->nodes, work, requests + done, some, deadline);
     }
     give_work(cluster, work);
 }

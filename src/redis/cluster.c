@@ -27,6 +27,8 @@ struct rbk_cluster_work {
     size_t name_size;
     struct rbk_split splits[RBK_CLUSTER_MAX];
     size_t splits_len;
+    uint64_t stepped[RBK_SLOTS / 64]; /* slots of requests that take in steps, as bits */
+    bool steps;                       /* any */
     struct due due[PARTS_MAX];
     size_t due_len;
     struct rbk_request requests[PARTS_MAX];
@@ -76,28 +78,70 @@ static bool find_slot(struct rbk_cluster_work *work, const struct rbk_key *key, 
     return true;
 }
 
-static bool cut(struct rbk_cluster_work *work, struct rbk_request *request)
+/* A later request must not see what an earlier one has taken in one step and may give back in the
+ * next, nor come before its last step: it waits until that one has ended. */
+static bool must_wait(const struct rbk_cluster_work *work, const unsigned *slots, size_t len)
 {
+    for (size_t i = 0; i < len && work->steps; i++) {
+        if ((work->stepped[slots[i] / 64] >> slots[i] % 64 & 1) != 0)
+            return true;
+    }
+    return false;
+}
+
+static void note_steps(struct rbk_cluster_work *work, const unsigned *slots, size_t len)
+{
+    if (!work->steps)
+        memset(work->stepped, 0, sizeof work->stepped);
+    work->steps = true;
+    for (size_t i = 0; i < len; i++)
+        work->stepped[slots[i] / 64] |= (uint64_t)1 << slots[i] % 64;
+}
+
+enum cut {
+    CUT,
+    WAITS, /* for those that are cut already */
+    FAILED /* without memory */
+};
+
+static enum cut cut(struct rbk_cluster_work *work, struct rbk_request *request)
+{
+    struct rbk_split *split = &work->splits[work->splits_len];
     unsigned slots[REDBUCKET_KEYS_MAX];
 
     for (size_t i = 0; i < request->len; i++) {
         if (!find_slot(work, &request->keys[i], &slots[i]))
-            return false;
+            return FAILED;
     }
-    return rbk_split_begin(&work->splits[work->splits_len], request, slots);
+    if (must_wait(work, slots, request->len))
+        return WAITS;
+    if (!rbk_split_begin(split, request, slots))
+        return FAILED;
+    if (split->parts_len > 1)
+        note_steps(work, slots, request->len);
+    work->splits_len++;
+    return CUT;
 }
 
-static void cut_all(struct rbk_cluster_work *work, struct rbk_request *requests, size_t len)
+/* As many as may be decided together; returns how many. */
+static size_t cut_all(struct rbk_cluster_work *work, struct rbk_request *requests, size_t len)
 {
     work->splits_len = 0;
+    work->steps = false;
     for (size_t i = 0; i < len; i++) {
         if (requests[i].len == 0)
             continue;
-        if (cut(work, &requests[i]))
-            work->splits_len++;
-        else
+        switch (cut(work, &requests[i])) {
+        case CUT:
+            break;
+        case WAITS:
+            return i;
+        case FAILED:
             rbk_requests_fail(&requests[i], 1, REDBUCKET_ERROR_MEMORY);
+            break;
+        }
     }
+    return len;
 }
 
 /* ---- A volley ------------------------------------------------------------------------------ */
@@ -211,16 +255,16 @@ static bool any_takes(const struct rbk_cluster_work *work)
     return false;
 }
 
-void rbk_cluster_decide(struct rbk_nodes *nodes, struct rbk_cluster_work *work,
-                        struct rbk_request *requests, size_t len,
-                        const struct rbk_deadline *deadline)
+size_t rbk_cluster_decide(struct rbk_nodes *nodes, struct rbk_cluster_work *work,
+                          struct rbk_request *requests, size_t len,
+                          const struct rbk_deadline *deadline)
 {
     struct rbk_deadline taking;
     bool more;
 
     /* Whoever keeps to one slot may turn out to be torn, and to take in steps after all. */
     rbk_deadline_start(&taking, rbk_deadline_left(deadline) * TAKING_SHARE);
-    cut_all(work, requests, len);
+    len = cut_all(work, requests, len);
     more = work->splits_len > 0;
     while (more) {
         collect(work);
@@ -231,4 +275,5 @@ void rbk_cluster_decide(struct rbk_nodes *nodes, struct rbk_cluster_work *work,
     }
     for (size_t i = 0; i < work->splits_len; i++)
         rbk_split_end(&work->splits[i]);
+    return len;
 }

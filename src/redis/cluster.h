@@ -20,11 +20,14 @@ struct rbk_cluster_work;
 struct rbk_cluster_work *rbk_cluster_work_create(const struct rbk_redis_options *options);
 void rbk_cluster_work_destroy(struct rbk_cluster_work *work);
 
-/* Decides up to RBK_CLUSTER_MAX requests that name limits (others are passed over). Permits that
- * span slots are only taken in the first three quarters of the time, so that there is some left for
- * giving them back. */
-void rbk_cluster_decide(struct rbk_nodes *nodes, struct rbk_cluster_work *work,
-                        struct rbk_request *requests, size_t len,
-                        const struct rbk_deadline *deadline);
+/*
+ * Decides up to RBK_CLUSTER_MAX requests that name limits (others are passed over), in their order.
+ * Returns how many, at least one: those behind one that spans slots and shares one with it wait for
+ * the next time. Permits that span slots are only taken in the first three quarters of the time, so
+ * that there is some left for giving them back.
+ */
+size_t rbk_cluster_decide(struct rbk_nodes *nodes, struct rbk_cluster_work *work,
+                          struct rbk_request *requests, size_t len,
+                          const struct rbk_deadline *deadline);
 
 #endif

@@ -54,6 +54,39 @@ static void arrays_over_many_slots_are_decided_in_order(void **state)
     }
 }
 
+/* A request over several slots is done, or has given back, before a later one of the array looks at
+ * its buckets; and comes behind an earlier one. */
+static void steps_keep_the_order_of_the_array(void **state)
+{
+    static const struct redbucket_key both[] = {{.limit = "a", .key = "1"},
+                                                {.limit = "b", .key = "2"}};
+    static const struct {
+        size_t first; /* of `both` */
+        size_t len;
+    } asked[][3] = {
+        {{0, 2}, {1, 1}, {0, 1}}, {{0, 2}, {0, 1}, {1, 1}}, {{0, 1}, {0, 2}, {1, 1}},
+        {{1, 1}, {0, 2}, {0, 1}}, {{0, 2}, {0, 2}, {0, 1}},
+    };
+    static const bool accepted[][3] = {{true, false, false},
+                                       {true, false, false},
+                                       {true, false, true},
+                                       {true, false, true},
+                                       {true, false, false}};
+    struct clustered *clustered = *state;
+
+    limit_a(clustered, 0);
+    clustered_limit(clustered, "b", (struct redbucket_limit){.rate = 0.001, .expiry = 60});
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        clustered_flush(clustered);
+        for (size_t j = 0; j < 3; j++)
+            array[j] = (struct redbucket_request){
+                .keys = &both[asked[i][j].first], .keys_len = asked[i][j].len, .cost = 1};
+        assert_int_equal(redbucket_decide(clustered->limiter, array, 3), REDBUCKET_OK);
+        for (size_t j = 0; j < 3; j++)
+            assert_int_equal(array[j].response.accepted, accepted[i][j]);
+    }
+}
+
 /* And is stored where a cluster's servers would look for it. */
 static void every_node_has_its_part(void **state)
 {
@@ -319,6 +352,7 @@ int main(void)
         CLUSTERED(CLUSTERED_UNTAGGED, keys_are_any_bytes),
         CLUSTERED(CLUSTERED_UNTAGGED, one_that_cannot_be_read_fails_alone),
         CLUSTERED(CLUSTERED_ALL, one_of_two_that_cannot_be_read_takes_nothing_of_the_other),
+        CLUSTERED(CLUSTERED_ALL, steps_keep_the_order_of_the_array),
         CLUSTERED(CLUSTERED_ALL, a_script_that_nodes_forgot_costs_no_answer),
     };
 

@@ -271,7 +271,7 @@ static void what_turns_out_to_be_torn_is_given_back_in_time(void **state)
     fake_node("a:1")->says[3] = ask;
     fake_node("b:1")->says[0] = FAKE_SILENT;
     rbk_deadline_start(&deadline, 1.0);
-    rbk_cluster_decide(&nodes, work, &request, 1, &deadline);
+    assert_int_equal(rbk_cluster_decide(&nodes, work, &request, 1, &deadline), 1);
     rbk_cluster_work_destroy(work);
     assert_int_equal(request.status, REDBUCKET_ERROR_TIMEOUT);
     assert_non_null(strstr(fake_nodes.log, "b:1 EVALSHA take 2; "));
