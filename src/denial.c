@@ -232,7 +232,7 @@ static bool deny(struct denial *denial, struct rbk_request *request, const struc
                  double here)
 {
     struct entry *entry = find(denial, sought->signature);
-    struct known known;
+    struct known known = {.until = 0.0};
 
     if (entry == NULL || !read_entry(entry, &known, request->len) || !(here < known.until) ||
         !is_about(&known, request, sought))
@@ -387,7 +387,7 @@ static void decide_one(struct denial *denial, struct rbk_request *request, struc
     struct redbucket_store *inner = denial->front.inner;
     double here = denial->clock();
     struct sent sent;
-    struct sought sought;
+    struct sought sought = {.signature = 0};
     size_t origin = 0;
 
     if (may_be_known(request)) {

@@ -109,7 +109,7 @@ const char *rbk_connection_failure(const struct rbk_connection *connection);
  * each. Whoever announces more makes us take 13 MB for elements before he is refused, and no more.
  */
 #define RBK_REPLY_BYTES_MAX    (8u << 20)
-#define RBK_REPLY_ELEMENTS_MAX (20u * 16384u)
+#define RBK_REPLY_ELEMENTS_MAX 327680u /* 20 a slot */
 #define RBK_REPLY_DEPTH_MAX    7u
 
 #endif

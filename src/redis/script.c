@@ -9,14 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Room for an error's words and what is said around them. */
+#define EXPLAINED_SIZE 320
+
 /* Who named one server has to know that there are others. */
-static void explain(struct rbk_use *use, const char *text, char out[2 * RBK_SERVER_WORDS_SIZE])
+static void explain(struct rbk_use *use, const char *text, char out[EXPLAINED_SIZE])
 {
     bool lost = use->pool->options->kind != RBK_KIND_CLUSTER && rbk_server_is_node(text);
     char words[RBK_SERVER_WORDS_SIZE];
 
     rbk_server_words_without(text, use->pool->options->password, words);
-    (void)snprintf(out, 2 * RBK_SERVER_WORDS_SIZE, "%s%s%s",
+    (void)snprintf(out, EXPLAINED_SIZE, "%s%s%s",
                    lost ? "this server is a node of a cluster: use redis+cluster:// (" : "", words,
                    lost ? ")" : "");
 }
@@ -24,7 +27,7 @@ static void explain(struct rbk_use *use, const char *text, char out[2 * RBK_SERV
 enum redbucket_status rbk_method_refused(struct rbk_use *use, const struct rbk_reply *reply)
 {
     enum redbucket_status status = rbk_server_error(reply->text, &use->usable);
-    char words[2 * RBK_SERVER_WORDS_SIZE];
+    char words[EXPLAINED_SIZE];
 
     explain(use, reply->text, words);
     rbk_pool_note(use->pool, status, words);
