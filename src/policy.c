@@ -5,6 +5,8 @@
  */
 #include "policy.h"
 
+#include "front.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -13,9 +15,7 @@
 #define CLOSED_RETRY 1.0
 
 struct policy {
-    struct redbucket_store store;
-    struct rbk_store_ops ops;
-    struct redbucket_store *inner;
+    struct rbk_front front;
     struct redbucket_store *local;
     enum rbk_policy_kind kind;
     double share;
@@ -95,7 +95,7 @@ static void answer(struct policy *policy, struct rbk_request *request)
         return;
     (void)atomic_fetch_add_explicit(&policy->degraded, 1, memory_order_relaxed);
     if (!atomic_exchange_explicit(&policy->told, true, memory_order_relaxed))
-        rbk_store_tell(&policy->store, REDBUCKET_EVENT_DEGRADED,
+        rbk_store_tell(&policy->front.store, REDBUCKET_EVENT_DEGRADED,
                        "the store failed, its failure policy answers");
 }
 
@@ -104,7 +104,7 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
 {
     struct policy *policy = policy_of(store);
 
-    policy->inner->ops->decide(policy->inner, requests, len, batch);
+    policy->front.inner->ops->decide(policy->front.inner, requests, len, batch);
     for (size_t i = 0; i < len; i++) {
         if (store_failed(requests[i].status))
             answer(policy, &requests[i]);
@@ -113,19 +113,11 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
     }
 }
 
-static enum redbucket_status read_state(struct redbucket_store *store, const struct rbk_key *key,
-                                        struct rbk_state *state)
-{
-    struct redbucket_store *inner = policy_of(store)->inner;
-
-    return inner->ops->read(inner, key, state);
-}
-
 static enum redbucket_status statistics(struct redbucket_store *store,
                                         struct redbucket_statistics *out)
 {
     struct policy *policy = policy_of(store);
-    enum redbucket_status status = policy->inner->ops->statistics(policy->inner, out);
+    enum redbucket_status status = policy->front.inner->ops->statistics(policy->front.inner, out);
 
     out->degraded = atomic_load_explicit(&policy->degraded, memory_order_relaxed);
     return status;
@@ -134,52 +126,19 @@ static enum redbucket_status statistics(struct redbucket_store *store,
 static size_t key_max(const struct redbucket_store *store)
 {
     const struct policy *policy = (const struct policy *)store;
-    size_t most = policy->inner->ops->key_max(policy->inner);
+    size_t most = policy->front.inner->ops->key_max(policy->front.inner);
     size_t local = policy->local != NULL ? policy->local->ops->key_max(policy->local) : most;
 
     return local < most ? local : most;
-}
-
-static bool apart(const struct redbucket_store *store, const struct rbk_key *a,
-                  const struct rbk_key *b)
-{
-    const struct redbucket_store *inner = ((const struct policy *)store)->inner;
-
-    return inner->ops->apart == NULL || inner->ops->apart(inner, a, b);
-}
-
-static enum redbucket_colocation colocation(const struct redbucket_store *store,
-                                            const struct rbk_key *a, const struct rbk_key *b)
-{
-    const struct redbucket_store *inner = ((const struct policy *)store)->inner;
-
-    return inner->ops->colocation == NULL ? REDBUCKET_COLOCATION_ALWAYS
-                                          : inner->ops->colocation(inner, a, b);
-}
-
-static enum redbucket_status check(struct redbucket_store *store, struct redbucket_health *health)
-{
-    health->size = sizeof *health;
-    return redbucket_store_check(policy_of(store)->inner, health);
-}
-
-static void failure(struct redbucket_store *store, struct redbucket_error *error)
-{
-    redbucket_store_failure(policy_of(store)->inner, error);
 }
 
 static void close_policy(struct redbucket_store *store)
 {
     struct policy *policy = policy_of(store);
 
-    redbucket_store_close(policy->inner);
+    redbucket_store_close(policy->front.inner);
     redbucket_store_close(policy->local);
     free(policy);
-}
-
-static void pass_on(void *data, enum redbucket_event event, const char *message)
-{
-    rbk_store_tell(data, event, message);
 }
 
 enum redbucket_status rbk_policy_create(enum rbk_policy_kind kind, struct redbucket_store *inner,
@@ -190,25 +149,14 @@ enum redbucket_status rbk_policy_create(enum rbk_policy_kind kind, struct redbuc
 
     if (policy == NULL)
         return REDBUCKET_ERROR_MEMORY;
-    policy->ops = (struct rbk_store_ops){
-        .decide = decide,
-        .read = read_state,
-        .statistics = statistics,
-        .key_max = key_max,
-        .apart = apart,
-        .colocation = colocation,
-        .check = check,
-        .failure = failure,
-        .close = close_policy,
-        .own_clock_only = inner->ops->own_clock_only,
-        .far = inner->ops->far,
-    };
-    policy->store.ops = &policy->ops;
+    rbk_front_init(&policy->front, inner);
+    policy->front.ops.decide = decide;
+    policy->front.ops.statistics = statistics;
+    policy->front.ops.key_max = key_max;
+    policy->front.ops.close = close_policy;
     policy->kind = kind;
-    policy->inner = inner;
     policy->local = local;
     policy->share = share;
-    redbucket_store_listen(inner, pass_on, &policy->store);
-    *store = &policy->store;
+    *store = &policy->front.store;
     return REDBUCKET_OK;
 }
