@@ -107,7 +107,7 @@ enum cut {
 static enum cut cut(struct rbk_cluster_work *work, struct rbk_request *request)
 {
     struct rbk_split *split = &work->splits[work->splits_len];
-    unsigned slots[REDBUCKET_KEYS_MAX];
+    unsigned slots[REDBUCKET_KEYS_MAX] = {0};
 
     for (size_t i = 0; i < request->len; i++) {
         if (!find_slot(work, &request->keys[i], &slots[i]))
