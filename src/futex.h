@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 _Static_assert(sizeof(atomic_uint) == 4, "the kernel's words are of 32 bits");
+_Static_assert(sizeof(time_t) == sizeof(long), "this call takes the kernel's time of a long");
 
 /* Waits while the word is `value`, at most to the deadline: false when that has come. May return
- * for no reason. The system call takes the time as the kernel's long does, as struct timespec is
- * here. */
+ * for no reason. */
 static inline bool rbk_futex_await(atomic_uint *word, unsigned value,
                                    const struct rbk_deadline *deadline)
 {

@@ -123,8 +123,8 @@ static struct member *land(struct live *live)
         len += member->len;
         if (len > FLIGHT_MAX)
             break;
-        if (member->stage == WAITING &&
-            (leader->stage != WAITING || is_later(&member->deadline.at, &leader->deadline.at)))
+        if (stage_of(member) == WAITING &&
+            (stage_of(leader) != WAITING || is_later(&member->deadline.at, &leader->deadline.at)))
             leader = member;
     }
     if (stage_of(leader) != WAITING) {
