@@ -76,6 +76,7 @@ REDBUCKET_API const char *redbucket_version(void);
  *   TLS            the server's certificate is not good for its name, or TLS failed otherwise
  *   CONFLICT       others changed the same buckets until the deadline; nothing was taken
  *   SERVER         the server refused the command; the message has its words
+ *   SPACE          a text doesn't fit into the room that the caller gave
  */
 #define REDBUCKET_STATUS_MAP(X)                               \
     X(OK, "ok")                                               \
@@ -100,7 +101,8 @@ REDBUCKET_API const char *redbucket_version(void);
     X(ERROR_READONLY, "server is a read-only replica")        \
     X(ERROR_TLS, "secure connection failed")                  \
     X(ERROR_CONFLICT, "changed by others until the deadline") \
-    X(ERROR_SERVER, "refused by the server")
+    X(ERROR_SERVER, "refused by the server")                  \
+    X(ERROR_SPACE, "no room for the text")
 
 enum redbucket_status {
 #define REDBUCKET_STATUS_CODE(name, text) REDBUCKET_##name,
@@ -161,6 +163,16 @@ struct redbucket_limit {
 #define REDBUCKET_ZONE_MAX 255
 
 /* ---- Text: numbers, durations, limits ------------------------------------------------------ */
+
+/*
+ * Room of the caller's for a text. Functions append at `len`, and a NUL behind it that isn't
+ * counted; with ERROR_SPACE they leave `len` where it was. Begin with {bytes, size, 0}.
+ */
+struct redbucket_text {
+    char *bytes;
+    size_t size;
+    size_t len;
+};
 
 /*
  * Each reads the whole of `text`; anything before, behind or between is an error. None depends on

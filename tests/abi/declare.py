@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes a program that calls on every function of the public header by name.
+"""Writes a program that calls on every function of the public headers by name.
 
-usage: declare.py HEADER OUTPUT
+usage: declare.py HEADER... OUTPUT
 
 The text is C and C++ alike. The program links the shared library as a stranger would; the linker
 refuses it when a declared function isn't exported, and it asks the dynamic linker for each
 function's home, which must be the library and nothing else.
 """
 
+import os
 import re
 import sys
 
 PROGRAM = """\
 /* SPDX-License-Identifier: MIT */
-/* Made from the public header, by declare.py. */
+/* Made from the public headers, by declare.py. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <redbucket/redbucket.h>
+{includes}
 
 struct function {{
     const char *name;
@@ -59,15 +60,22 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 DECLARATION = re.compile(r"REDBUCKET_API\b[^;]*?\b(redbucket_\w+)\s*\(")
 
 
-def main():
-    with open(sys.argv[1], encoding="utf-8") as header:
+def declared(path):
+    with open(path, encoding="utf-8") as header:
         lines = COMMENT.sub("", header.read()).splitlines()
     names = DECLARATION.findall("\n".join(l for l in lines if not l.startswith("#")))
     if not names:
-        sys.exit(f"{sys.argv[1]}:1: found no declaration")
+        sys.exit(f"{path}:1: found no declaration")
+    return names
+
+
+def main():
+    *headers, output = sys.argv[1:]
+    includes = "\n".join(f"#include <redbucket/{os.path.basename(path)}>" for path in headers)
+    names = [name for path in headers for name in declared(path)]
     table = ",\n".join(f'    {{"{name}", (void (*)(void)){name}}}' for name in names)
-    with open(sys.argv[2], "w", encoding="utf-8") as output:
-        output.write(PROGRAM.format(functions=table))
+    with open(output, "w", encoding="utf-8") as file:
+        file.write(PROGRAM.format(includes=includes, functions=table))
 
 
 if __name__ == "__main__":

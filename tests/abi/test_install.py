@@ -23,6 +23,7 @@ CXX = shlex.split(os.environ.get("CXX", ""))
 SHARED = os.path.join(BUILD, "libredbucket.so")
 STATIC = os.path.join(BUILD, "libredbucket.a")
 SONAME = "libredbucket.so.0"
+HEADERS = sorted(os.listdir(os.path.join(SOURCE, "include", "redbucket")))
 
 # What a stranger may switch on in his own build, and the header must survive.
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wundef", "-Werror"]
@@ -80,8 +81,9 @@ class Libraries(unittest.TestCase):
 class Header(unittest.TestCase):
     def compile(self, *command):
         include = f"-I{SOURCE}/include"
-        text = "#include <redbucket/redbucket.h>\n"
-        output_of(*command, *STRICT, include, "-fsyntax-only", "-", input=text)
+        for header in HEADERS:
+            text = f"#include <redbucket/{header}>\n"
+            output_of(*command, *STRICT, include, "-fsyntax-only", "-", input=text)
 
     def test_stands_alone_in_strict_c(self):
         for standard in ("c99", "c11", "gnu17"):
@@ -147,14 +149,14 @@ class Installed(unittest.TestCase):
         return output_of(*command, env=environment).split()
 
     def test_everything_is_there(self):
-        wanted = {"redbucket", "redbucket.h", "redbucket.pc", "libredbucket.a", "libredbucket.so"}
+        wanted = {"redbucket", "redbucket.pc", "libredbucket.a", "libredbucket.so", *HEADERS}
         self.assertLessEqual(wanted | {SONAME}, set(self.files))
         self.assertTrue(self.files["redbucket.h"].endswith("/include/redbucket/redbucket.h"))
         self.assertTrue(self.files["redbucket"].endswith("/bin/redbucket"))
 
     def test_nothing_else_is_there(self):
         known = re.compile(
-            r"/(bin/redbucket|include/redbucket/redbucket\.h|lib\w*/.*libredbucket\.(a|so[.0-9]*)"
+            r"/(bin/redbucket|include/redbucket/\w+\.h|lib\w*/.*libredbucket\.(a|so[.0-9]*)"
             r"|lib\w*/.*pkgconfig/redbucket\.pc|share/(man|doc|bash-completion|zsh|fish)/.*)$"
         )
         self.assertEqual([], sorted(path for path in self.files.values() if not known.search(path)))
