@@ -7,7 +7,8 @@
  * again. Prints "NAME VALUE" lines for bench/report.py.
  *
  * usage: bench_server SOCKET
- *        bench_server NAME URL     only the arrays, on the store of that URL, under that name
+ *        bench_server NAME URL            the arrays alone, on the store of that URL
+ *        bench_server NAME URL LEN KEYS   one round of arrays of LEN, over so many different keys
  */
 #include "redbucket/redbucket.h"
 
@@ -25,7 +26,6 @@
 #define TURNS   20000
 #define THREADS 4
 #define CROWD   32
-#define BATCH   32  /* one call of the script */
 #define LONG    256 /* as many as go in one round trip */
 #define KEYS    100000u
 #define SECONDS 1.5
@@ -183,7 +183,8 @@ struct worker {
     pthread_t thread;
     struct redbucket_limiter *limiter;
     unsigned number;
-    unsigned len; /* of its arrays */
+    unsigned len;  /* of its arrays */
+    unsigned keys; /* that it asks for, in turns */
     unsigned long long decided;
     atomic_bool *stop;
 };
@@ -199,7 +200,7 @@ static void *work(void *data)
 
     while (!atomic_load(worker->stop)) {
         for (unsigned i = 0; i < worker->len; i++) {
-            int len = snprintf(texts[i], sizeof texts[i], "%012u", next++ * 7919u % KEYS);
+            int len = snprintf(texts[i], sizeof texts[i], "%012u", next++ * 7919u % worker->keys);
 
             keys[i] = (struct redbucket_key){"user", texts[i], (size_t)len, 4};
             requests[i] = (struct redbucket_request){.keys = &keys[i], .keys_len = 1, .cost = 1.0};
@@ -211,7 +212,7 @@ static void *work(void *data)
     return NULL;
 }
 
-static double measure_round(const char *url, unsigned threads, unsigned len)
+static double measure_round(const char *url, unsigned threads, unsigned len, unsigned keys)
 {
     struct redbucket_limiter *limiter = open_limiter(url);
     struct worker workers[CROWD];
@@ -220,7 +221,8 @@ static double measure_round(const char *url, unsigned threads, unsigned len)
     double begin = now();
 
     for (unsigned i = 0; i < threads; i++) {
-        workers[i] = (struct worker){.limiter = limiter, .number = i, .len = len, .stop = &stop};
+        workers[i] = (struct worker){
+            .limiter = limiter, .number = i, .len = len, .keys = keys, .stop = &stop};
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
             die("thread", "can't start");
     }
@@ -239,11 +241,21 @@ static void measure_batches(const char *url, unsigned threads, unsigned len, con
     double best = 0.0;
 
     for (int i = 0; i < ROUNDS; i++) {
-        double rate = measure_round(url, threads, len);
+        double rate = measure_round(url, threads, len, KEYS);
 
         best = rate > best ? rate : best;
     }
     printf("%s %.0f\n", name, best);
+}
+
+static double measure_arrays(const char *url, const char *len_text, const char *keys_text)
+{
+    double len = 0.0, keys = 0.0;
+
+    if (redbucket_number_parse(len_text, &len, NULL) != REDBUCKET_OK || len < 1.0 || len > LONG ||
+        redbucket_number_parse(keys_text, &keys, NULL) != REDBUCKET_OK || keys < len || keys > 1e9)
+        die("usage", "LEN from 1 to 256, KEYS from LEN to 1e9");
+    return measure_round(url, THREADS, (unsigned)len, (unsigned)keys);
 }
 
 int main(int argc, char **argv)
@@ -254,13 +266,15 @@ int main(int argc, char **argv)
         measure_batches(argv[2], THREADS, LONG, argv[1]);
         return 0;
     }
+    if (argc == 5) {
+        printf("%s %.0f\n", argv[1], measure_arrays(argv[2], argv[3], argv[4]));
+        return 0;
+    }
     if (argc != 2)
-        die("usage", "bench_server SOCKET, or NAME URL");
+        die("usage", "bench_server SOCKET, or NAME URL, or NAME URL LEN KEYS");
     (void)snprintf(url, sizeof url, "unix://%s", argv[1]);
     measure_latency(argv[1], url);
     measure_denials(url);
-    measure_batches(url, THREADS, BATCH, "server_batches");
-    measure_batches(url, THREADS, LONG, "server_arrays");
     measure_batches(url, 1, 1, "one_thread");
     measure_batches(url, CROWD, 1, "crowd");
     return 0;
