@@ -9,15 +9,14 @@
  */
 #include "denial.h"
 
+#include "bucket_hash.h"
 #include "front.h"
-#include "table/siphash.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #define SETS       1024u
 #define PLACES     4u
@@ -57,7 +56,7 @@ struct entry {
 struct denial {
     struct rbk_front front;
     double time;
-    rbk_denial_clock *clock;
+    rbk_clock *clock;
     uint64_t secret[2];
     atomic_ullong denied;
     _Atomic(uint32_t) epochs[EPOCHS];
@@ -75,41 +74,8 @@ static struct denial *denial_of(struct redbucket_store *store)
     return (struct denial *)store;
 }
 
-double rbk_denial_now(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* ---- Hashes ------------------------------------------------------------------------------------
  */
-
-static void absorb(struct rbk_siphash *hash, const unsigned char *bytes, size_t len)
-{
-    uint64_t word;
-
-    for (; len >= sizeof word; bytes += sizeof word, len -= sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        rbk_siphash_word(hash, word);
-    }
-    word = 0;
-    if (len > 0)
-        memcpy(&word, bytes, len);
-    rbk_siphash_word(hash, word);
-}
-
-static uint64_t hash_bucket(const struct denial *denial, const struct rbk_key *key)
-{
-    struct rbk_siphash hash;
-
-    rbk_siphash_begin(&hash, denial->secret);
-    rbk_siphash_word(&hash, (uint64_t)key->zone_len << 32 | key->key_len);
-    absorb(&hash, key->zone, key->zone_len);
-    absorb(&hash, key->key, key->key_len);
-    return rbk_siphash_end(&hash, 0, 0);
-}
 
 static _Atomic(uint32_t) *epoch_of(struct denial *denial, uint64_t bucket)
 {
@@ -121,7 +87,7 @@ static void seek(struct denial *denial, const struct rbk_request *request, struc
 {
     sought->signature = request->len;
     for (size_t i = 0; i < request->len; i++) {
-        uint64_t bucket = hash_bucket(denial, &request->keys[i]);
+        uint64_t bucket = rbk_bucket_hash(denial->secret, &request->keys[i]);
 
         sought->epochs[i] = atomic_load(epoch_of(denial, bucket));
         sought->signature = (sought->signature << 7 | sought->signature >> 57) + bucket;
@@ -283,7 +249,8 @@ static void learn(struct denial *denial, const struct rbk_request *request,
 static void move_on(struct denial *denial, const struct rbk_request *request)
 {
     for (size_t i = 0; i < request->len; i++)
-        (void)atomic_fetch_add(epoch_of(denial, hash_bucket(denial, &request->keys[i])), 1);
+        (void)atomic_fetch_add(epoch_of(denial, rbk_bucket_hash(denial->secret, &request->keys[i])),
+                               1);
 }
 
 static bool changes_otherwise(const struct rbk_request *request)
@@ -450,7 +417,7 @@ static void close_denial(struct redbucket_store *store)
 }
 
 enum redbucket_status rbk_denial_create(struct redbucket_store *inner, double time,
-                                        rbk_denial_clock *clock, struct redbucket_store **store,
+                                        rbk_clock *clock, struct redbucket_store **store,
                                         struct redbucket_error *error)
 {
     struct denial *denial = calloc(1, sizeof *denial);

@@ -19,23 +19,19 @@
 #ifndef RBK_DENIAL_H
 #define RBK_DENIAL_H
 
+#include "clock.h"
 #include "store.h"
 
 /* Seconds that an entry lives at most, when a URL doesn't say; and what it may say. */
 #define RBK_DENIAL_TIME_DEFAULT 1.0
 #define RBK_DENIAL_TIME_MAX     3600.0
 
-/* Seconds by a clock that nobody sets and that counts the time that a machine sleeps. */
-typedef double rbk_denial_clock(void);
-
-rbk_denial_clock rbk_denial_now;
-
 /*
  * Puts the cache in front of `inner`, which belongs to the new store on success and stays the
- * caller's on failure. `time` is above 0; `clock` is rbk_denial_now, or a test's.
+ * caller's on failure. `time` is above 0; `clock` is rbk_clock_now, or a test's.
  */
 enum redbucket_status rbk_denial_create(struct redbucket_store *inner, double time,
-                                        rbk_denial_clock *clock, struct redbucket_store **store,
+                                        rbk_clock *clock, struct redbucket_store **store,
                                         struct redbucket_error *error);
 
 #endif

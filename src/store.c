@@ -4,6 +4,7 @@
  */
 #include "store.h"
 
+#include "clock.h"
 #include "denial.h"
 #include "gather.h"
 #include "policy.h"
@@ -137,7 +138,7 @@ static enum redbucket_status add_denial(const struct rbk_url *url, struct redbuc
         status = rbk_fail(error, REDBUCKET_ERROR_URL, -1,
                           "store URL: denial_time: expected a duration to 1h, or 0 for none");
     else if (time > 0.0)
-        status = rbk_denial_create(*store, time, rbk_denial_now, store, error);
+        status = rbk_denial_create(*store, time, rbk_clock_now, store, error);
     if (status != REDBUCKET_OK)
         redbucket_store_close(*store);
     return status;
