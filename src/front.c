@@ -48,9 +48,9 @@ static void failure(struct redbucket_store *store, struct redbucket_error *error
     inner_of(store)->ops->failure(inner_of(store), error);
 }
 
-static bool batches(const struct redbucket_store *store)
+static size_t lane(const struct redbucket_store *store, const struct rbk_request *request)
 {
-    return inner_of(store)->ops->batches(inner_of(store));
+    return inner_of(store)->ops->lane(inner_of(store), request);
 }
 
 static void pass_on(void *data, enum redbucket_event event, const char *message)
@@ -71,7 +71,9 @@ void rbk_front_init(struct rbk_front *front, struct redbucket_store *inner)
         .colocation = ops->colocation != NULL ? colocation : NULL,
         .check = ops->check != NULL ? check : NULL,
         .failure = ops->failure != NULL ? failure : NULL,
-        .batches = ops->batches != NULL ? batches : NULL,
+        .lane = ops->lane != NULL ? lane : NULL,
+        .lanes = ops->lanes,
+        .together = ops->together,
         .in_steps = ops->in_steps,
         .own_clock_only = ops->own_clock_only,
         .far = ops->far,

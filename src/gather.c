@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue, and whose turn it is. Everything shared is in memory that a child of a fork finds
- * cleared, which is a gatherer at rest.
+ * The queues, one a lane, and whose turn it is. Everything shared is in memory that a child of a
+ * fork finds cleared, which is a gatherer at rest.
  *
  * A member lives on its caller's stack. It is in the queue or on a flight, and leaves either under
  * the lock, when its time has come. It waits for its stage to change and not for the lock, which
@@ -21,7 +21,7 @@
 /* Longer arrays are batches already. */
 #define GATHERED_MAX 32u
 
-/* Requests of one flight. */
+/* Requests of one flight, where the store has no smaller number. */
 #define FLIGHT_MAX 256u
 
 enum stage {
@@ -40,7 +40,7 @@ struct member {
     struct member **seat; /* where the flight knows it, when it is aboard */
 };
 
-struct live {
+struct lane {
     pthread_mutex_t mutex;
     unsigned flights;
     struct member *first;
@@ -50,8 +50,9 @@ struct live {
 struct gather {
     struct rbk_front front;
     double timeout;
-    unsigned flights;
-    struct live *live;
+    unsigned flights;  /* of a lane */
+    size_t flight_max; /* requests of one flight, no more than FLIGHT_MAX */
+    struct lane *lanes;
 };
 
 static struct gather *gather_of(struct redbucket_store *store)
@@ -72,23 +73,23 @@ static void set_stage(struct member *member, enum stage stage)
 /* ---- The queue, under the lock ----------------------------------------------------------------
  */
 
-static void enqueue(struct live *live, struct member *member)
+static void enqueue(struct lane *lane, struct member *member)
 {
-    struct member **end = live->end != NULL ? live->end : &live->first;
+    struct member **end = lane->end != NULL ? lane->end : &lane->first;
 
     *end = member;
-    live->end = &member->next;
+    lane->end = &member->next;
 }
 
-static void dequeue(struct live *live, struct member *member)
+static void dequeue(struct lane *lane, struct member *member)
 {
-    struct member **link = &live->first;
+    struct member **link = &lane->first;
 
     while (*link != member)
         link = &(*link)->next;
     *link = member->next;
-    if (live->end == &member->next)
-        live->end = link == &live->first ? NULL : link;
+    if (lane->end == &member->next)
+        lane->end = link == &lane->first ? NULL : link;
 }
 
 static bool is_later(const struct timespec *a, const struct timespec *b)
@@ -98,10 +99,10 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 
 /* A child that was forked during a call, by a listener of the store's, ends one that was never
  * counted in it. */
-static void vacate(struct live *live)
+static void vacate(struct lane *lane)
 {
-    if (live->flights > 0)
-        live->flights--;
+    if (lane->flights > 0)
+        lane->flights--;
 }
 
 /*
@@ -110,18 +111,18 @@ static void vacate(struct live *live)
  * his deadline. Returns him, to be woken without the lock, since he wants it at once; NULL for
  * nobody.
  */
-static struct member *land(struct live *live)
+static struct member *land(const struct gather *gather, struct lane *lane)
 {
-    struct member *leader = live->first;
+    struct member *leader = lane->first;
     size_t len = 0;
 
     if (leader == NULL) {
-        vacate(live);
+        vacate(lane);
         return NULL;
     }
-    for (struct member *member = live->first; member != NULL; member = member->next) {
+    for (struct member *member = lane->first; member != NULL; member = member->next) {
         len += member->len;
-        if (len > FLIGHT_MAX)
+        if (len > gather->flight_max)
             break;
         if (stage_of(member) == WAITING &&
             (stage_of(leader) != WAITING || is_later(&member->deadline.at, &leader->deadline.at)))
@@ -129,7 +130,7 @@ static struct member *land(struct live *live)
     }
     if (stage_of(leader) != WAITING) {
         /* All who wait are to lead already. */
-        vacate(live);
+        vacate(lane);
         return NULL;
     }
     set_stage(leader, LEADING);
@@ -138,31 +139,32 @@ static struct member *land(struct live *live)
 
 /* Takes the lock for a landing, and lets it go. Whoever leads may be gone already when he is woken:
  * only his word's place is used. */
-static void land_and_wake(struct live *live)
+static void land_and_wake(const struct gather *gather, struct lane *lane)
 {
-    (void)pthread_mutex_lock(&live->mutex);
-    struct member *leader = land(live);
+    (void)pthread_mutex_lock(&lane->mutex);
+    struct member *leader = land(gather, lane);
 
-    (void)pthread_mutex_unlock(&live->mutex);
+    (void)pthread_mutex_unlock(&lane->mutex);
     if (leader != NULL)
         rbk_futex_wake(&leader->stage);
 }
 
 /* Takes the leader and those who wait with it from the queue. */
-static size_t take_crew(struct live *live, struct member *leader, struct member **crew)
+static size_t take_crew(const struct gather *gather, struct lane *lane, struct member *leader,
+                        struct member **crew)
 {
     size_t requests = leader->len;
     size_t len = 0;
     struct member *next;
 
-    dequeue(live, leader);
+    dequeue(lane, leader);
     crew[len++] = leader;
-    for (struct member *member = live->first; member != NULL; member = next) {
+    for (struct member *member = lane->first; member != NULL; member = next) {
         next = member->next;
-        if (stage_of(member) != WAITING || requests + member->len > FLIGHT_MAX)
+        if (stage_of(member) != WAITING || requests + member->len > gather->flight_max)
             continue;
         requests += member->len;
-        dequeue(live, member);
+        dequeue(lane, member);
         set_stage(member, ABOARD);
         member->seat = &crew[len];
         crew[len++] = member;
@@ -215,9 +217,8 @@ static void call(struct gather *gather, const struct member *leader, struct rbk_
 }
 
 /* With others. Called with the lock, returns without. */
-static void fly_together(struct gather *gather, struct member **crew, size_t len)
+static void fly_together(struct gather *gather, struct lane *lane, struct member **crew, size_t len)
 {
-    struct live *live = gather->live;
     struct member *leader = crew[0];
     atomic_uint *words[FLIGHT_MAX];
     size_t lens[FLIGHT_MAX];
@@ -226,13 +227,13 @@ static void fly_together(struct gather *gather, struct member **crew, size_t len
 
     for (size_t i = 0; i < len; i++)
         lens[i] = crew[i]->len;
-    (void)pthread_mutex_unlock(&live->mutex);
+    (void)pthread_mutex_unlock(&lane->mutex);
     if (good)
         call(gather, leader, flight.requests, flight.len);
-    land_and_wake(live);
-    (void)pthread_mutex_lock(&live->mutex);
+    land_and_wake(gather, lane);
+    (void)pthread_mutex_lock(&lane->mutex);
     serve(good ? flight.requests : NULL, crew, lens, words, len);
-    (void)pthread_mutex_unlock(&live->mutex);
+    (void)pthread_mutex_unlock(&lane->mutex);
     for (size_t i = 1; i < len; i++) {
         if (words[i] != NULL)
             rbk_futex_wake(words[i]);
@@ -242,31 +243,30 @@ static void fly_together(struct gather *gather, struct member **crew, size_t len
 }
 
 /* Called with the lock, returns without. */
-static void fly(struct gather *gather, struct member *leader)
+static void fly(struct gather *gather, struct lane *lane, struct member *leader)
 {
-    struct live *live = gather->live;
     struct member *crew[FLIGHT_MAX];
-    size_t len = take_crew(live, leader, crew);
+    size_t len = take_crew(gather, lane, leader, crew);
 
     if (len > 1) {
-        fly_together(gather, crew, len);
+        fly_together(gather, lane, crew, len);
         return;
     }
-    (void)pthread_mutex_unlock(&live->mutex);
+    (void)pthread_mutex_unlock(&lane->mutex);
     call(gather, leader, leader->requests, leader->len);
-    land_and_wake(live);
+    land_and_wake(gather, lane);
 }
 
 /* ---- A caller ----------------------------------------------------------------------------------
  */
 
 /* Time has come for a member that somebody else's call was to serve. Under the lock. */
-static void leave(struct live *live, struct member *member)
+static void leave(struct lane *lane, struct member *member)
 {
     if (stage_of(member) == ABOARD)
         *member->seat = NULL;
     else
-        dequeue(live, member);
+        dequeue(lane, member);
     rbk_requests_fail(member->requests, member->len, REDBUCKET_ERROR_TIMEOUT);
     set_stage(member, SERVED);
 }
@@ -277,7 +277,7 @@ static bool is_waiting(enum stage stage)
 }
 
 /* Waits until the member leads or is served, or its time has come. */
-static void wait_for_turn(struct live *live, struct member *member)
+static void wait_for_turn(struct lane *lane, struct member *member)
 {
     enum stage stage = stage_of(member);
 
@@ -285,45 +285,59 @@ static void wait_for_turn(struct live *live, struct member *member)
         bool in_time = rbk_futex_await(&member->stage, stage, &member->deadline);
 
         if (!in_time) {
-            (void)pthread_mutex_lock(&live->mutex);
+            (void)pthread_mutex_lock(&lane->mutex);
             if (is_waiting(stage_of(member)))
-                leave(live, member);
-            (void)pthread_mutex_unlock(&live->mutex);
+                leave(lane, member);
+            (void)pthread_mutex_unlock(&lane->mutex);
         }
         stage = stage_of(member);
     }
 }
 
 /* Makes the call for those who wait, if there is still time to. */
-static void lead(struct gather *gather, struct member *member)
+static void lead(struct gather *gather, struct lane *lane, struct member *member)
 {
-    struct live *live = gather->live;
-
-    (void)pthread_mutex_lock(&live->mutex);
+    (void)pthread_mutex_lock(&lane->mutex);
     if (rbk_deadline_left(&member->deadline) > 0.0) {
-        fly(gather, member);
+        fly(gather, lane, member);
         return;
     }
-    leave(live, member);
-    (void)pthread_mutex_unlock(&live->mutex);
-    land_and_wake(live);
+    leave(lane, member);
+    (void)pthread_mutex_unlock(&lane->mutex);
+    land_and_wake(gather, lane);
 }
 
 /* Called with the lock, returns without. */
-static void decide_gathered(struct gather *gather, struct rbk_request *requests, size_t len,
-                            struct rbk_batch *batch)
+static void decide_gathered(struct gather *gather, struct lane *lane, struct rbk_request *requests,
+                            size_t len, struct rbk_batch *batch)
 {
-    struct live *live = gather->live;
     struct member member = {.requests = requests, .len = len, .stage = WAITING};
     double left = gather->timeout - batch->waited;
 
     rbk_deadline_start(&member.deadline, left > 0.0 ? left : 0.0);
-    enqueue(live, &member);
-    (void)pthread_mutex_unlock(&live->mutex);
-    wait_for_turn(live, &member);
+    enqueue(lane, &member);
+    (void)pthread_mutex_unlock(&lane->mutex);
+    wait_for_turn(lane, &member);
     if (stage_of(&member) == LEADING)
-        lead(gather, &member);
+        lead(gather, lane, &member);
     batch->waited = gather->timeout - rbk_deadline_left(&member.deadline);
+}
+
+/* The one lane of all requests; NULL for those that are not to be gathered. */
+static struct lane *lane_of(const struct gather *gather, const struct rbk_request *requests,
+                            size_t len)
+{
+    const struct redbucket_store *inner = gather->front.inner;
+    size_t number;
+
+    if (len == 0 || len > GATHERED_MAX)
+        return NULL;
+    number = inner->ops->lane(inner, &requests[0]);
+    for (size_t i = 1; i < len && number != RBK_NONE; i++) {
+        if (inner->ops->lane(inner, &requests[i]) != number)
+            number = RBK_NONE;
+    }
+    return number == RBK_NONE ? NULL : &gather->lanes[number];
 }
 
 static void decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
@@ -331,21 +345,21 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
 {
     struct gather *gather = gather_of(store);
     struct redbucket_store *inner = gather->front.inner;
-    struct live *live = gather->live;
+    struct lane *lane = lane_of(gather, requests, len);
 
-    if (len == 0 || len > GATHERED_MAX || !inner->ops->batches(inner)) {
+    if (lane == NULL) {
         inner->ops->decide(inner, requests, len, batch);
         return;
     }
-    (void)pthread_mutex_lock(&live->mutex);
-    if (live->flights >= gather->flights) {
-        decide_gathered(gather, requests, len, batch);
+    (void)pthread_mutex_lock(&lane->mutex);
+    if (lane->flights >= gather->flights) {
+        decide_gathered(gather, lane, requests, len, batch);
         return;
     }
-    live->flights++;
-    (void)pthread_mutex_unlock(&live->mutex);
+    lane->flights++;
+    (void)pthread_mutex_unlock(&lane->mutex);
     inner->ops->decide(inner, requests, len, batch);
-    land_and_wake(live);
+    land_and_wake(gather, lane);
 }
 
 static void close_gather(struct redbucket_store *store)
@@ -353,7 +367,7 @@ static void close_gather(struct redbucket_store *store)
     struct gather *gather = gather_of(store);
 
     redbucket_store_close(gather->front.inner);
-    rbk_fork_page_unmap(gather->live, sizeof *gather->live);
+    rbk_fork_page_unmap(gather->lanes, gather->front.ops.lanes * sizeof *gather->lanes);
     free(gather);
 }
 
@@ -366,7 +380,8 @@ enum redbucket_status rbk_gather_create(struct redbucket_store *inner, double ti
 
     if (gather == NULL)
         return rbk_fail(error, REDBUCKET_ERROR_MEMORY, -1, "store: out of memory");
-    status = rbk_fork_page_map(sizeof *gather->live, (void **)&gather->live, error);
+    status = rbk_fork_page_map(inner->ops->lanes * sizeof *gather->lanes, (void **)&gather->lanes,
+                               error);
     if (status != REDBUCKET_OK) {
         free(gather);
         return status;
@@ -376,6 +391,7 @@ enum redbucket_status rbk_gather_create(struct redbucket_store *inner, double ti
     gather->front.ops.close = close_gather;
     gather->timeout = timeout;
     gather->flights = flights;
+    gather->flight_max = inner->ops->together < FLIGHT_MAX ? inner->ops->together : FLIGHT_MAX;
     *store = &gather->front.store;
     return REDBUCKET_OK;
 }

@@ -11,17 +11,22 @@
  * Each caller has its own deadline and leaves when that has come, whatever becomes of the call:
  * what is asked for others is a copy. A failure of the store is the failure of all of a call's
  * requests, and of nobody else's.
+ *
+ * All of that is for each lane of the store by itself, a node of a cluster: who asks one that
+ * answers waits for nobody who asks one that doesn't. A request that is everybody's at once, or
+ * nobody's, goes straight through.
  */
 #ifndef RBK_GATHER_H
 #define RBK_GATHER_H
 
 #include "store.h"
 
-/* Calls that are in flight at one time: one on its way while the server decides another. */
+/* Calls of a lane that are in flight at one time: one on its way while the server decides another.
+ */
 #define RBK_GATHER_FLIGHTS 2u
 
 /*
- * Puts gathering in front of `inner`, which has `batches`; it belongs to the new store on success
+ * Puts gathering in front of `inner`, which has a `lane`; it belongs to the new store on success
  * and stays the caller's on failure. `timeout` is the inner store's, in seconds; `flights` at
  * least 1.
  */

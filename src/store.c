@@ -156,7 +156,7 @@ enum redbucket_status redbucket_store_open(const char *text, struct redbucket_st
         status = read_policy(&url, &wish, error);
     if (status == REDBUCKET_OK)
         status = open_kind(&url, &opened, error);
-    if (status == REDBUCKET_OK && opened->ops->batches != NULL)
+    if (status == REDBUCKET_OK && opened->ops->lane != NULL)
         status = add_gather(&url, &opened, error);
     if (status == REDBUCKET_OK && opened->ops->far)
         status = add_denial(&url, &opened, error);

@@ -68,11 +68,14 @@ struct rbk_store_ops {
      * a request's status does. */
     void (*failure)(struct redbucket_store *store, struct redbucket_error *error);
 
-    /* True when a batch takes as long as a request, so that it pays to bring some together, as far
-     * as is known. NULL where it doesn't. */
-    bool (*batches)(const struct redbucket_store *store);
+    /* With whom a request may be brought together, since a batch of them takes as long as one does:
+     * those that have the same lane, as far as is known, and one lane doesn't wait for another.
+     * RBK_NONE for nobody. NULL where it never pays. */
+    size_t (*lane)(const struct redbucket_store *store, const struct rbk_request *request);
 
     void (*close)(struct redbucket_store *store);
+    size_t lanes;    /* those of `lane` are below this */
+    size_t together; /* requests of one lane that take as long as one does */
     bool own_clock_only;
     bool in_steps; /* a request over several buckets may take from some and give back */
     bool far;      /* each call of `decide` costs a round trip */

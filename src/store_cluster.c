@@ -4,8 +4,8 @@
  * of their names.
  *
  * A batch is one volley of calls when each of its requests keeps to one slot, under one deadline.
- * What threads work with is large, so one is kept for the next batch; a second thread makes its
- * own.
+ * What threads work with is large, so some are kept for the next batches; when more threads than
+ * that are at it, they make their own.
  */
 #include "redis/cluster.h"
 #include "redis/cluster_health.h"
@@ -13,6 +13,7 @@
 #include "redis/tls.h"
 #include "url.h"
 #include "wire/colocation.h"
+#include "wire/slot.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,13 +21,19 @@
 /* Longer keys are nobody's. */
 #define KEY_MAX ((size_t)1 << 20)
 
+/* Buckets of longer names are not gathered. */
+#define LANE_NAME_MAX 512u
+
+/* Threads that find what they work with already there. */
+#define SPARES_MAX 8u
+
 struct cluster {
     struct redbucket_store store;
     struct rbk_redis_options options;
     struct rbk_tls *tls; /* or NULL */
     struct rbk_nodes nodes;
     struct rbk_tally tally;
-    _Atomic(struct rbk_cluster_work *) spare; /* or NULL */
+    _Atomic(struct rbk_cluster_work *) spares[SPARES_MAX]; /* or NULL */
 };
 
 static struct cluster *cluster_of(struct redbucket_store *store)
@@ -37,14 +44,24 @@ static struct cluster *cluster_of(struct redbucket_store *store)
 /* A child of a fork that took the one of another thread makes its own. */
 static struct rbk_cluster_work *take_work(struct cluster *cluster)
 {
-    struct rbk_cluster_work *work = atomic_exchange(&cluster->spare, NULL);
+    struct rbk_cluster_work *work = NULL;
 
+    for (size_t i = 0; i < SPARES_MAX && work == NULL; i++) {
+        if (atomic_load_explicit(&cluster->spares[i], memory_order_relaxed) != NULL)
+            work = atomic_exchange(&cluster->spares[i], NULL);
+    }
     return work != NULL ? work : rbk_cluster_work_create(&cluster->options);
 }
 
 static void give_work(struct cluster *cluster, struct rbk_cluster_work *work)
 {
-    rbk_cluster_work_destroy(atomic_exchange(&cluster->spare, work));
+    for (size_t i = 0; i < SPARES_MAX && work != NULL; i++) {
+        struct rbk_cluster_work *none = NULL;
+
+        if (atomic_compare_exchange_strong(&cluster->spares[i], &none, work))
+            work = NULL;
+    }
+    rbk_cluster_work_destroy(work);
 }
 
 static void decide_there(struct cluster *cluster, struct rbk_request *requests, size_t len,
@@ -130,6 +147,33 @@ static enum redbucket_colocation colocation(const struct redbucket_store *store,
     return rbk_colocation(&((const struct cluster *)store)->options.key_format, a, b);
 }
 
+/* The slot of a bucket; RBK_SLOTS when its name is too long to be looked at here. */
+static unsigned slot_of(const struct cluster *cluster, const struct rbk_key *key)
+{
+    const struct rbk_key_format *format = &cluster->options.key_format;
+    unsigned char name[LANE_NAME_MAX];
+    size_t len = rbk_key_format_len(format, key);
+
+    if (len > sizeof name)
+        return RBK_SLOTS;
+    rbk_key_format_write(format, key, name);
+    return rbk_slot_of(name, len);
+}
+
+/* The node that is asked. What takes in steps takes several calls, and others would wait for all of
+ * them. */
+static size_t lane(const struct redbucket_store *store, const struct rbk_request *request)
+{
+    const struct cluster *cluster = (const struct cluster *)store;
+    unsigned slot = request->len > 0 ? slot_of(cluster, &request->keys[0]) : RBK_SLOTS;
+
+    for (size_t i = 1; i < request->len && slot < RBK_SLOTS; i++) {
+        if (slot_of(cluster, &request->keys[i]) != slot)
+            slot = RBK_SLOTS;
+    }
+    return slot < RBK_SLOTS ? rbk_nodes_number(&cluster->nodes, slot) : RBK_NONE;
+}
+
 static void failure(struct redbucket_store *store, struct redbucket_error *error)
 {
     rbk_nodes_failure(&cluster_of(store)->nodes, error);
@@ -139,7 +183,8 @@ static void close_cluster(struct redbucket_store *store)
 {
     struct cluster *cluster = cluster_of(store);
 
-    rbk_cluster_work_destroy(atomic_load(&cluster->spare));
+    for (size_t i = 0; i < SPARES_MAX; i++)
+        rbk_cluster_work_destroy(atomic_load(&cluster->spares[i]));
     rbk_nodes_fini(&cluster->nodes);
     rbk_tls_destroy(cluster->tls);
     free(cluster);
@@ -154,14 +199,16 @@ static const struct rbk_store_ops cluster_ops = {
     .colocation = colocation,
     .check = check,
     .failure = failure,
+    .lane = lane,
     .close = close_cluster,
+    .lanes = RBK_PLACES_MAX,
+    .together = RBK_CLUSTER_MAX,
     .in_steps = true,
     .own_clock_only = true,
     .far = true,
 };
 
-/* Callers are not gathered: those who ask a node that answers must not wait for one that doesn't.
- * Nothing is connected yet: nodes that are down now must not keep a service from starting. */
+/* Nothing is connected yet: nodes that are down now must not keep a service from starting. */
 enum redbucket_status rbk_cluster_open(const struct rbk_url *url, struct redbucket_store **store,
                                        struct redbucket_error *error)
 {

@@ -143,12 +143,16 @@ static bool apart(const struct redbucket_store *store, const struct rbk_key *a,
     return rbk_key_format_apart(&((const struct redis *)store)->options.key_format, a, b);
 }
 
-static bool batches(const struct redbucket_store *store)
+/* By transaction a batch takes as long as its requests one after the other. */
+static size_t lane(const struct redbucket_store *store, const struct rbk_request *request)
 {
     const struct redis *redis = (const struct redis *)store;
 
-    return redis->options.method != RBK_METHOD_TRANSACTION &&
-           !atomic_load_explicit(&redis->one_by_one, memory_order_relaxed);
+    (void)request;
+    return redis->options.method == RBK_METHOD_TRANSACTION ||
+                   atomic_load_explicit(&redis->one_by_one, memory_order_relaxed)
+               ? RBK_NONE
+               : 0;
 }
 
 static void failure(struct redbucket_store *store, struct redbucket_error *error)
@@ -174,8 +178,10 @@ static const struct rbk_store_ops redis_ops = {
     .apart = apart,
     .check = check,
     .failure = failure,
-    .batches = batches,
+    .lane = lane,
     .close = close_redis,
+    .lanes = 1,
+    .together = (size_t)RBK_CALLS_MAX * RBK_CALL_REQUESTS,
     .own_clock_only = true,
     .far = true,
 };

@@ -459,3 +459,16 @@ long long test_server_info(struct test_server *server, const char *name)
     freeReplyObject(reply);
     return number;
 }
+
+long long test_server_calls(struct test_server *server, const char *command)
+{
+    redisReply *reply = test_server_ask(server, "INFO", "commandstats", NULL);
+    char name[64];
+
+    (void)snprintf(name, sizeof name, "cmdstat_%s:calls=", command);
+    const char *found = reply != NULL && reply->str != NULL ? strstr(reply->str, name) : NULL;
+    long long calls = found != NULL ? strtoll(found + strlen(name), NULL, 10) : 0;
+
+    freeReplyObject(reply);
+    return calls;
+}

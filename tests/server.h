@@ -114,4 +114,7 @@ __attribute__((sentinel)) bool test_server_do(struct test_server *server, const 
 /* A number out of what INFO says ("connected_clients"), or -1. */
 long long test_server_info(struct test_server *server, const char *name);
 
+/* How often it has run a command ("evalsha") since it was started, or since CONFIG RESETSTAT. */
+long long test_server_calls(struct test_server *server, const char *command);
+
 #endif

@@ -169,6 +169,13 @@ struct rbk_node *rbk_nodes_owner(struct rbk_nodes *nodes, unsigned slot)
     return any(nodes);
 }
 
+size_t rbk_nodes_number(const struct rbk_nodes *nodes, unsigned slot)
+{
+    uint16_t index = atomic_load_explicit(&nodes->owner[slot], memory_order_relaxed);
+
+    return index != RBK_NO_OWNER ? index : RBK_NONE;
+}
+
 struct rbk_node *rbk_nodes_redirected(struct rbk_nodes *nodes, const struct rbk_redirect *redirect)
 {
     struct redbucket_error error;
@@ -248,6 +255,16 @@ static enum redbucket_status ask_node(struct rbk_node *node, const struct rbk_de
     return status;
 }
 
+/* One that stands still holds up who asks others, if it is he who tries whether it still does. So
+ * those come first that aren't known to be down. `round` says who begins. */
+static struct rbk_node *candidate(const struct rbk_nodes *nodes, size_t first, size_t round,
+                                  size_t len)
+{
+    struct rbk_node *node = node_at(nodes, (first + round) % len);
+
+    return rbk_pool_is_up(&node->pool) == (round < len) ? node : NULL;
+}
+
 /* Each is given a quarter of what is left, so that one that is silent leaves some for the next, and
  * for what the map is wanted for. Those that are known to be down, or say so at once, take no time
  * and end nothing: after many years most of the places may be empty. */
@@ -259,10 +276,12 @@ enum redbucket_status rbk_nodes_ask(struct rbk_nodes *nodes, const struct rbk_de
     size_t first = atomic_fetch_add_explicit(&nodes->turn, 1, memory_order_relaxed);
     int silent = 0;
 
-    for (size_t i = 0; i < len && silent < SILENT_MAX && status != REDBUCKET_OK; i++) {
-        struct rbk_node *node = node_at(nodes, (first + i) % len);
+    for (size_t i = 0; i < 2 * len && silent < SILENT_MAX && status != REDBUCKET_OK; i++) {
+        struct rbk_node *node = candidate(nodes, first, i, len);
         struct rbk_deadline part;
 
+        if (node == NULL)
+            continue;
         rbk_deadline_start(&part, rbk_deadline_left(deadline) / 4);
         status = ask_node(node, deadline, &part, out);
         silent += status == REDBUCKET_ERROR_TIMEOUT;

@@ -53,6 +53,9 @@ void rbk_nodes_enter(struct rbk_nodes *nodes);
 /* Who serves the slot, as far as is known; any node when it isn't, who will tell. Never NULL. */
 struct rbk_node *rbk_nodes_owner(struct rbk_nodes *nodes, unsigned slot);
 
+/* The number of whoever serves the slot, as far as is known; RBK_NONE when it isn't. */
+size_t rbk_nodes_number(const struct rbk_nodes *nodes, unsigned slot);
+
 /* The node that a redirection names; with MOVED, the slot is its from now on. NULL without memory,
  * or when there are more places than a cluster can have. */
 struct rbk_node *rbk_nodes_redirected(struct rbk_nodes *nodes, const struct rbk_redirect *redirect);

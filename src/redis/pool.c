@@ -329,6 +329,15 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
         tell(pool, &news);
 }
 
+bool rbk_pool_is_up(struct rbk_pool *pool)
+{
+    lock(pool);
+    bool up = !pool->circuit.open;
+
+    unlock(pool);
+    return up;
+}
+
 void rbk_pool_note(struct rbk_pool *pool, enum redbucket_status status, const char *message)
 {
     lock(pool);

@@ -87,6 +87,10 @@ enum redbucket_status rbk_pool_take(struct rbk_pool *pool, const struct rbk_dead
 enum redbucket_status rbk_pool_take_by(struct rbk_pool *pool, const struct rbk_deadline *deadline,
                                        const struct rbk_deadline *ready, struct rbk_peer **taken);
 
+/* False when the server is known to be down, and whoever asks it next is the one to find out
+ * whether it still is. */
+bool rbk_pool_is_up(struct rbk_pool *pool);
+
 /*
  * Takes it back. `status` is how the use of it went: OK, or an answer of the server after which the
  * connection goes on being good (`usable`); anything else closes it. A time-out opens the circuit,

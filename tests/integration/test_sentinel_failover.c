@@ -237,28 +237,17 @@ static void end_load(const pid_t pids[PROCESSES])
         test_join(pids[i]);
 }
 
-/* How many batches a server has decided. */
-static long long decided_by(struct test_server *server)
-{
-    redisReply *reply = test_server_ask(server, "INFO", "commandstats", NULL);
-    const char *line = reply != NULL ? strstr(reply->str, "cmdstat_evalsha:calls=") : NULL;
-    long long calls = line != NULL ? atoll(strchr(line, '=') + 1) : 0;
-
-    freeReplyObject(reply);
-    return calls;
-}
-
 /* The old master goes on for seconds as if nothing had happened, and would take requests that the
  * new one never hears of. */
 static void check_nobody_stays(void)
 {
-    long long before = decided_by(all.data[0]);
+    long long before = test_server_calls(all.data[0], "evalsha");
 
     assert_true(before > 0);
     print_message("# the old master still is one: %s\n",
                   test_sentinels_role(&all, 0) == 1 ? "yes" : "no");
     test_pause(0.3);
-    assert_int_equal(decided_by(all.data[0]), before);
+    assert_int_equal(test_server_calls(all.data[0], "evalsha"), before);
 }
 
 /* Nobody hangs past a deadline, and all go on by themselves. Returns how many requests under the

@@ -26,10 +26,11 @@ static void inner_decide(struct redbucket_store *store, struct rbk_request *requ
         requests[i].status = REDBUCKET_OK;
 }
 
-static bool inner_batches(const struct redbucket_store *store)
+static size_t inner_lane(const struct redbucket_store *store, const struct rbk_request *request)
 {
     (void)store;
-    return true;
+    (void)request;
+    return 0;
 }
 
 static void inner_close(struct redbucket_store *store)
@@ -38,7 +39,7 @@ static void inner_close(struct redbucket_store *store)
 }
 
 static const struct rbk_store_ops inner_ops = {
-    .decide = inner_decide, .batches = inner_batches, .close = inner_close};
+    .decide = inner_decide, .lane = inner_lane, .close = inner_close, .lanes = 1, .together = 64};
 
 static enum redbucket_status ask(struct redbucket_store *store)
 {

@@ -153,6 +153,50 @@ static void the_map_is_not_read_too_often(void **state)
     close_nodes();
 }
 
+/* Whoever tries whether a node is back may wait for it: that is not for those who only want the
+ * map, as long as another can tell. */
+static void who_is_down_is_not_asked_while_another_answers(void **state)
+{
+    struct rbk_deadline deadline;
+
+    (void)state;
+    begin_known(URL);
+    fake_node("a:1")->says[0] = FAKE_SILENT;
+    aim(SLOT_A, 1, -1);
+    fly(1.0);
+    assert_status(0, REDBUCKET_ERROR_TIMEOUT);
+    fake_nodes.log[0] = '\0';
+    for (int i = 0; i < 4; i++) {
+        fake_nodes.now += 2.0;
+        rbk_deadline_start(&deadline, 1.0);
+        rbk_nodes_doubt(&nodes);
+        rbk_nodes_refresh(&nodes, &deadline);
+    }
+    assert_log("b:1 SLOTS; b:1 SLOTS; b:1 SLOTS; b:1 SLOTS; ");
+    /* When it doesn't, they are. */
+    fake_node("b:1")->slots = NULL;
+    fake_nodes.now += 2.0;
+    rbk_deadline_start(&deadline, 1.0);
+    rbk_nodes_doubt(&nodes);
+    rbk_nodes_refresh(&nodes, &deadline);
+    assert_log("b:1 SLOTS; a:1 SLOTS; ");
+    assert_int_equal(rbk_nodes_number(&nodes, SLOT_A), 0);
+    close_nodes();
+}
+
+static void a_slot_that_is_known_has_a_number(void **state)
+{
+    struct rbk_redirect redirect = {.slot = SLOT_A, .place = place_of(1)};
+
+    (void)state;
+    begin("redis+cluster://a:1,b:1?connections=1");
+    assert_int_equal(rbk_nodes_number(&nodes, SLOT_A), RBK_NONE);
+    assert_non_null(rbk_nodes_redirected(&nodes, &redirect));
+    assert_int_equal(rbk_nodes_number(&nodes, SLOT_A), 2);
+    assert_int_equal(rbk_nodes_number(&nodes, SLOT_B), RBK_NONE);
+    close_nodes();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +205,8 @@ int main(void)
         cmocka_unit_test(only_what_has_moved_changes_the_map),
         cmocka_unit_test(a_new_map_takes_nothing_away),
         cmocka_unit_test(the_map_is_not_read_too_often),
+        cmocka_unit_test(who_is_down_is_not_asked_while_another_answers),
+        cmocka_unit_test(a_slot_that_is_known_has_a_number),
     };
 
     return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);
