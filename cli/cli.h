@@ -104,6 +104,12 @@ int rbk_cli_need_limits(const struct cli_context *context);
 /* The index in context->limits of the limit with this name (name_len bytes), or SIZE_MAX. */
 size_t rbk_cli_find_limit(const struct cli_context *context, const char *name, size_t name_len);
 
+/* Makes the limit that the text of a -l says. */
+int rbk_cli_limit_option(const char *text, struct redbucket_named_limit **limit);
+
+/* CLI_USAGE when two of the limits are on one zone. */
+int rbk_cli_check_zones(struct redbucket_named_limit *const *limits, size_t limits_len);
+
 void rbk_cli_context_fini(struct cli_context *context);
 
 /* ---- Errors -------------------------------------------------------------------------------- */

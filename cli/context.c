@@ -53,7 +53,7 @@ static bool put_limit(struct cli_context *context, struct redbucket_named_limit 
     return true;
 }
 
-static int add_option_limit(struct cli_context *context, const char *text)
+int rbk_cli_limit_option(const char *text, struct redbucket_named_limit **made)
 {
     struct redbucket_named_limit *limit = malloc(sizeof(*limit));
     struct redbucket_error error;
@@ -64,6 +64,17 @@ static int add_option_limit(struct cli_context *context, const char *text)
         free(limit);
         return rbk_cli_fail(CLI_USAGE, NULL, "-l %.*s: %s", SHOWN, text, error.message);
     }
+    *made = limit;
+    return CLI_DONE;
+}
+
+static int add_option_limit(struct cli_context *context, const char *text)
+{
+    struct redbucket_named_limit *limit;
+    const int result = rbk_cli_limit_option(text, &limit);
+
+    if (result != CLI_DONE)
+        return result;
     if (!put_limit(context, limit)) {
         free(limit);
         return rbk_cli_fail(CLI_STORE, "-l", "out of memory");
@@ -86,17 +97,14 @@ static int check_option_names(const struct cli_context *context)
     return CLI_DONE;
 }
 
-/* The file's zones are unique already; with -l there may be new ones. */
-static int check_zones(const struct cli_context *context)
+int rbk_cli_check_zones(struct redbucket_named_limit *const *limits, size_t limits_len)
 {
-    if (context->option_limits_len == 0)
-        return CLI_DONE;
-    for (size_t i = 0; i < context->limits_len; i++)
+    for (size_t i = 0; i < limits_len; i++)
         for (size_t j = 0; j < i; j++)
-            if (strcmp(context->limits[i]->zone, context->limits[j]->zone) == 0)
+            if (strcmp(limits[i]->zone, limits[j]->zone) == 0)
                 return rbk_cli_fail(CLI_USAGE, "-l", "limits %.*s and %.*s: both on zone %.*s",
-                                    SHOWN, context->limits[j]->name, SHOWN,
-                                    context->limits[i]->name, SHOWN, context->limits[i]->zone);
+                                    SHOWN, limits[j]->name, SHOWN, limits[i]->name, SHOWN,
+                                    limits[i]->zone);
     return CLI_DONE;
 }
 
@@ -146,8 +154,9 @@ int rbk_cli_configure(struct cli_context *context)
         result = check_option_names(context);
     for (size_t i = 0; i < context->option_limits_len && result == CLI_DONE; i++)
         result = add_option_limit(context, context->option_limits[i]);
-    if (result == CLI_DONE)
-        result = check_zones(context);
+    /* The file's zones are unique already; with -l there may be new ones. */
+    if (result == CLI_DONE && context->option_limits_len > 0)
+        result = rbk_cli_check_zones(context->limits, context->limits_len);
     rbk_config_fini(&config);
     return result;
 }

@@ -15,6 +15,7 @@ enum {
     OPTION_KEY,
     OPTION_OUTPUT,
     OPTION_REORDER,
+    OPTION_TRY,
 };
 
 const struct option rbk_replay_options[] = {
@@ -22,6 +23,7 @@ const struct option rbk_replay_options[] = {
     {"key", required_argument, NULL, OPTION_KEY},
     {"output", required_argument, NULL, OPTION_OUTPUT},
     {"reorder", required_argument, NULL, OPTION_REORDER},
+    {"try", required_argument, NULL, OPTION_TRY},
     {NULL, 0, NULL, 0},
 };
 
@@ -52,7 +54,26 @@ static int output_parse(const char *text, bool *answers)
     return CLI_DONE;
 }
 
-static int option_take(struct rbk_replay_arguments *arguments, int option)
+static struct rbk_tries tries_of(const struct cli_context *context,
+                                 const struct rbk_replay_arguments *arguments)
+{
+    return (struct rbk_tries){arguments->tries, arguments->tries_len, context->option_limits,
+                              context->option_limits_len};
+}
+
+static int try_take(const struct cli_context *context, struct rbk_replay_arguments *arguments)
+{
+    const struct rbk_tries tries = tries_of(context, arguments);
+    const int exit_status = rbk_limit_sets_check_name(optarg, &tries);
+
+    if (exit_status == CLI_DONE)
+        arguments->tries[arguments->tries_len++] =
+            (struct rbk_try){optarg, context->option_limits_len};
+    return exit_status;
+}
+
+static int option_take(const struct cli_context *context, struct rbk_replay_arguments *arguments,
+                       int option)
 {
     switch (option) {
     case OPTION_FORMAT:
@@ -61,6 +82,8 @@ static int option_take(struct rbk_replay_arguments *arguments, int option)
         return output_parse(optarg, &arguments->answers);
     case OPTION_REORDER:
         return rbk_cli_duration_option("--reorder", optarg, &arguments->reorder_s);
+    case OPTION_TRY:
+        return try_take(context, arguments);
     default:
         arguments->keys[arguments->keys_len++] = optarg;
         return CLI_DONE;
@@ -86,9 +109,17 @@ static int store_check(const struct cli_context *context)
     return CLI_DONE;
 }
 
+/* The index of a limit's name, or SIZE_MAX. */
+static size_t name_find(const struct rbk_limit_sets *sets, const char *name, size_t name_len)
+{
+    for (size_t i = 0; i < sets->names_len; i++)
+        if (strlen(sets->names[i]) == name_len && memcmp(sets->names[i], name, name_len) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
 /* LIMIT=TEMPLATE */
-static int key_parse(const struct cli_context *context, struct rbk_replay_arguments *arguments,
-                     const char *text)
+static int key_parse(struct rbk_replay_arguments *arguments, const char *text)
 {
     const char *equals = strchr(text, '=');
     struct redbucket_error error = {0};
@@ -97,7 +128,7 @@ static int key_parse(const struct cli_context *context, struct rbk_replay_argume
     if (!equals)
         return rbk_cli_fail(CLI_USAGE, "replay",
                             "--key %s: expected LIMIT=KEY, such as ip=$remote_addr", text);
-    limit = rbk_cli_find_limit(context, text, (size_t)(equals - text));
+    limit = name_find(&arguments->sets, text, (size_t)(equals - text));
     if (limit == SIZE_MAX)
         return rbk_cli_fail(CLI_USAGE, "replay", "--key %s: there is no limit \"%.*s\"", text,
                             (int)(equals - text), text);
@@ -114,30 +145,30 @@ static int key_parse(const struct cli_context *context, struct rbk_replay_argume
     }
 }
 
-static int keys_parse(const struct cli_context *context, struct rbk_replay_arguments *arguments)
+static int keys_parse(struct rbk_replay_arguments *arguments)
 {
     int exit_status = CLI_DONE;
 
-    arguments->templates = calloc(context->limits_len, sizeof(struct rbk_key_template *));
+    arguments->templates = calloc(arguments->sets.names_len, sizeof(struct rbk_key_template *));
     if (!arguments->templates)
         return rbk_cli_fail(CLI_STORE, "replay", "out of memory");
     for (const char **key = arguments->keys; exit_status == CLI_DONE && *key; key++)
-        exit_status = key_parse(context, arguments, *key);
+        exit_status = key_parse(arguments, *key);
     return exit_status;
 }
 
-static int log_check(const struct cli_context *context,
-                     const struct rbk_replay_arguments *arguments, enum rbk_replay_format format)
+static int log_check(const struct rbk_replay_arguments *arguments, enum rbk_replay_format format)
 {
     /* JSON lines would need none, but the first line doesn't look like them. */
     const char *hint = arguments->format == RBK_FORMAT_AUTO ? ", or --format jsonl" : "";
+    const struct rbk_limit_sets *sets = &arguments->sets;
 
-    if (context->limits_len > REDBUCKET_KEYS_MAX)
+    if (sets->names_len > REDBUCKET_KEYS_MAX)
         return rbk_cli_fail(CLI_USAGE, "replay", "%zu limits: a line can name at most %d",
-                            context->limits_len, REDBUCKET_KEYS_MAX);
-    for (size_t i = 0; i < context->limits_len; i++) {
+                            sets->names_len, REDBUCKET_KEYS_MAX);
+    for (size_t i = 0; i < sets->names_len; i++) {
         const struct rbk_key_template *template = arguments->templates[i];
-        const char *name = context->limits[i]->name;
+        const char *name = sets->names[i];
 
         if (!template)
             return rbk_cli_fail(CLI_USAGE, "replay",
@@ -151,14 +182,13 @@ static int log_check(const struct cli_context *context,
     return CLI_DONE;
 }
 
-int rbk_replay_check_format(const struct cli_context *context,
-                            const struct rbk_replay_arguments *arguments,
+int rbk_replay_check_format(const struct rbk_replay_arguments *arguments,
                             enum rbk_replay_format format)
 {
     if (format == RBK_FORMAT_AUTO)
         return CLI_DONE;
     if (format != RBK_FORMAT_JSONL)
-        return log_check(context, arguments, format);
+        return log_check(arguments, format);
     if (arguments->keys_len > 0)
         return rbk_cli_fail(CLI_USAGE, "replay",
                             "--key %s: JSON lines name their keys themselves; --key is for access "
@@ -167,21 +197,40 @@ int rbk_replay_check_format(const struct cli_context *context,
     return CLI_DONE;
 }
 
+/* Has the context configured with what stands before the first --try, and makes the sets. */
+static int limits_make(struct cli_context *context, struct rbk_replay_arguments *arguments)
+{
+    const struct rbk_tries tries = tries_of(context, arguments);
+    int exit_status;
+
+    arguments->compared = tries.len > 0;
+    if (tries.len > 0)
+        context->option_limits_len = tries.tries[0].first;
+    exit_status = rbk_cli_configure(context);
+    if (exit_status == CLI_DONE && tries.len == 0)
+        exit_status = rbk_cli_need_limits(context);
+    if (exit_status == CLI_DONE)
+        exit_status = rbk_limit_sets_make(&arguments->sets, context, &tries);
+    return exit_status;
+}
+
 static int arguments_check(struct cli_context *context, struct rbk_replay_arguments *arguments)
 {
     int exit_status;
 
     if (arguments->files_len == 0)
         return rbk_cli_fail(CLI_USAGE, "replay", "expected FILE..., or - for standard input");
+    if (arguments->answers && arguments->tries_len > 0)
+        return rbk_cli_fail(CLI_USAGE, "replay",
+                            "--output jsonl: answers are those of one set of limits; expected no "
+                            "--try");
     exit_status = store_check(context);
     if (exit_status == CLI_DONE)
-        exit_status = rbk_cli_configure(context);
+        exit_status = limits_make(context, arguments);
     if (exit_status == CLI_DONE)
-        exit_status = rbk_cli_need_limits(context);
+        exit_status = keys_parse(arguments);
     if (exit_status == CLI_DONE)
-        exit_status = keys_parse(context, arguments);
-    if (exit_status == CLI_DONE)
-        exit_status = rbk_replay_check_format(context, arguments, arguments->format);
+        exit_status = rbk_replay_check_format(arguments, arguments->format);
     return exit_status;
 }
 
@@ -194,7 +243,8 @@ int rbk_replay_arguments_parse(struct cli_context *context, int argc, char **arg
     *stop = true;
     *arguments = (struct rbk_replay_arguments){.reorder_s = REORDER_DEFAULT_S};
     arguments->keys = calloc((size_t)argc + 1, sizeof(char *));
-    if (!arguments->keys)
+    arguments->tries = calloc((size_t)argc + 1, sizeof(struct rbk_try));
+    if (!arguments->keys || !arguments->tries)
         return rbk_cli_fail(CLI_STORE, "replay", "out of memory");
     while (exit_status == CLI_DONE) {
         option = rbk_cli_option(context, argc, argv);
@@ -202,7 +252,7 @@ int rbk_replay_arguments_parse(struct cli_context *context, int argc, char **arg
             return context->exit_status;
         if (option == CLI_OPTION_END)
             break;
-        exit_status = option_take(arguments, option);
+        exit_status = option_take(context, arguments, option);
     }
     if (exit_status != CLI_DONE)
         return exit_status;
@@ -213,11 +263,12 @@ int rbk_replay_arguments_parse(struct cli_context *context, int argc, char **arg
     return exit_status;
 }
 
-void rbk_replay_arguments_fini(const struct cli_context *context,
-                               struct rbk_replay_arguments *arguments)
+void rbk_replay_arguments_fini(struct rbk_replay_arguments *arguments)
 {
-    for (size_t i = 0; arguments->templates && i < context->limits_len; i++)
+    for (size_t i = 0; arguments->templates && i < arguments->sets.names_len; i++)
         rbk_key_template_destroy(arguments->templates[i]);
+    rbk_limit_sets_fini(&arguments->sets);
     free(arguments->templates);
+    free(arguments->tries);
     free(arguments->keys);
 }

@@ -9,6 +9,7 @@
 #include "../cli.h"
 
 #include "key_template.h"
+#include "limit_sets.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +25,9 @@ enum rbk_replay_format {
  *   format     of the input
  *   answers    --output jsonl: a line for each step, rather than a summary
  *   reorder_s  the window
- *   templates  one for each limit of the context, NULL where no --key was given
+ *   sets       of limits: one, or those of --try
+ *   compared   there was a --try
+ *   templates  one for each name of the sets, NULL where no --key was given
  *   keys       the texts of --key, keys_len of them and a NULL
  *   files      the arguments, "-" for standard input
  */
@@ -32,6 +35,10 @@ struct rbk_replay_arguments {
     enum rbk_replay_format format;
     bool answers;
     double reorder_s;
+    struct rbk_limit_sets sets;
+    bool compared;
+    struct rbk_try *tries;
+    size_t tries_len;
     struct rbk_key_template **templates;
     const char **keys;
     size_t keys_len;
@@ -48,13 +55,11 @@ extern const struct option rbk_replay_options[];
 int rbk_replay_arguments_parse(struct cli_context *context, int argc, char **argv,
                                struct rbk_replay_arguments *arguments, bool *stop);
 
-void rbk_replay_arguments_fini(const struct cli_context *context,
-                               struct rbk_replay_arguments *arguments);
+void rbk_replay_arguments_fini(struct rbk_replay_arguments *arguments);
 
 /* CLI_USAGE, with a message, when these limits and keys don't go with that format: for FORMAT_AUTO
  * to be called once it is known what the input is. */
-int rbk_replay_check_format(const struct cli_context *context,
-                            const struct rbk_replay_arguments *arguments,
+int rbk_replay_check_format(const struct rbk_replay_arguments *arguments,
                             enum rbk_replay_format format);
 
 #endif

@@ -65,6 +65,24 @@ struct rbk_civil rbk_civil_date(int64_t days)
     return date;
 }
 
+enum rbk_civil_detail rbk_civil_detail_of(int64_t width_ms)
+{
+    if (width_ms % DAY_MS == 0)
+        return RBK_CIVIL_DAY;
+    if (width_ms % 60000 == 0)
+        return RBK_CIVIL_MINUTE;
+    return width_ms % 1000 == 0 ? RBK_CIVIL_SECOND : RBK_CIVIL_MILLISECOND;
+}
+
+int64_t rbk_civil_ms(double time_s)
+{
+    const double most = 1e12;
+
+    if (time_s > most || time_s < -most)
+        time_s = time_s < 0 ? -most : most;
+    return (int64_t)(time_s * 1000);
+}
+
 void rbk_civil_format(int64_t time_ms, enum rbk_civil_detail detail, char out[RBK_CIVIL_SIZE])
 {
     const int64_t days = floor_div(time_ms, DAY_MS);

@@ -37,6 +37,12 @@ enum rbk_civil_detail {
     RBK_CIVIL_MILLISECOND, /* 2015-05-17 10:05:03.250 */
 };
 
+/* As much as tells apart times that are this far from each other. */
+enum rbk_civil_detail rbk_civil_detail_of(int64_t width_ms);
+
+/* Seconds as milliseconds; a time beyond all dates as one that can still be written. */
+int64_t rbk_civil_ms(double time_s);
+
 /* Writes a time, in milliseconds since the epoch, as UTC. */
 void rbk_civil_format(int64_t time_ms, enum rbk_civil_detail detail, char out[RBK_CIVIL_SIZE]);
 

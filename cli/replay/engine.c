@@ -12,32 +12,45 @@
 #include "reorder.h"
 #include "step_json.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-struct rbk_engine {
+/* A set of limits: it decides in a store of its own. `whole`: it has every limit that there is. */
+struct lane {
+    const struct rbk_limit_set *set;
+    bool whole;
     struct redbucket_store *store;
     struct redbucket_limiter *limiter;
+};
+
+struct rbk_engine {
+    struct lane lanes[RBK_LIMIT_SETS_MAX];
+    struct rbk_summary *summaries[RBK_LIMIT_SETS_MAX];
+    size_t lanes_len;
+    struct rbk_traffic traffic;
     struct rbk_reorder *reorder;
     struct rbk_held *held;
-    struct rbk_summary *summary;
     struct rbk_faults *faults;
     FILE *answers;
     struct rbk_step_pool pool;
     struct redbucket_request request;
+    struct redbucket_key keys[REDBUCKET_KEYS_MAX];
     struct redbucket_verdict verdicts[REDBUCKET_KEYS_MAX];
 };
 
-static enum redbucket_status limiter_open(struct rbk_engine *engine,
-                                          const struct rbk_engine_setup *setup,
-                                          struct redbucket_error *error)
+static enum redbucket_status lane_open(struct lane *lane, const struct rbk_limit_sets *sets,
+                                       size_t index, struct redbucket_error *error)
 {
-    enum redbucket_status status = redbucket_store_open("memory:?grow=yes", &engine->store, error);
+    const struct rbk_limit_set *set = &sets->sets[index];
+    enum redbucket_status status = redbucket_store_open("memory:?grow=yes", &lane->store, error);
 
+    lane->set = set;
+    lane->whole = set->limits_len == sets->names_len;
     if (status == REDBUCKET_OK)
-        status = redbucket_limiter_create(engine->store, &engine->limiter, error);
-    for (size_t i = 0; status == REDBUCKET_OK && i < setup->limits_len; i++)
-        status = redbucket_limiter_add(engine->limiter, setup->limits[i]->name,
-                                       &setup->limits[i]->limit, error);
+        status = redbucket_limiter_create(lane->store, &lane->limiter, error);
+    for (size_t i = 0; status == REDBUCKET_OK && i < set->limits_len; i++)
+        status = redbucket_limiter_add(lane->limiter, set->limits[i]->name, &set->limits[i]->limit,
+                                       error);
     return status;
 }
 
@@ -49,6 +62,21 @@ static enum redbucket_status out_of_memory(struct redbucket_error *error)
                  redbucket_status_text(REDBUCKET_ERROR_MEMORY));
     }
     return REDBUCKET_ERROR_MEMORY;
+}
+
+static enum redbucket_status lanes_open(struct rbk_engine *engine,
+                                        const struct rbk_engine_setup *setup,
+                                        struct redbucket_error *error)
+{
+    enum redbucket_status status = REDBUCKET_OK;
+
+    engine->lanes_len = setup->sets->len;
+    for (size_t i = 0; status == REDBUCKET_OK && i < engine->lanes_len; i++) {
+        engine->summaries[i] = rbk_summary_create(&setup->sets->sets[i], setup->with_timelines);
+        status = engine->summaries[i] ? lane_open(&engine->lanes[i], setup->sets, i, error)
+                                      : out_of_memory(error);
+    }
+    return status;
 }
 
 enum redbucket_status rbk_engine_create(const struct rbk_engine_setup *setup,
@@ -69,9 +97,8 @@ enum redbucket_status rbk_engine_create(const struct rbk_engine_setup *setup,
     engine->faults = faults;
     engine->reorder = rbk_reorder_create(&bounds);
     engine->held = rbk_held_create(setup->held, RBK_ENGINE_HELD_BYTES);
-    engine->summary = rbk_summary_create(setup->limits, setup->limits_len);
-    if (engine->reorder && engine->held && engine->summary)
-        status = limiter_open(engine, setup, error);
+    if (engine->reorder && engine->held)
+        status = lanes_open(engine, setup, error);
     else
         out_of_memory(error);
     if (status != REDBUCKET_OK) {
@@ -88,9 +115,11 @@ void rbk_engine_destroy(struct rbk_engine *engine)
         return;
     rbk_held_destroy(engine->held);
     rbk_reorder_destroy(engine->reorder);
-    rbk_summary_destroy(engine->summary);
-    redbucket_limiter_destroy(engine->limiter);
-    redbucket_store_close(engine->store);
+    for (size_t i = 0; i < engine->lanes_len; i++) {
+        rbk_summary_destroy(engine->summaries[i]);
+        redbucket_limiter_destroy(engine->lanes[i].limiter);
+        redbucket_store_close(engine->lanes[i].store);
+    }
     rbk_step_pool_fini(&engine->pool);
     free(engine);
 }
@@ -100,7 +129,7 @@ static enum redbucket_status states_read(struct rbk_engine *engine, struct rbk_s
     enum redbucket_status status = REDBUCKET_OK;
 
     for (size_t i = 0; step->states && status == REDBUCKET_OK && i < step->keys_len; i++)
-        status = redbucket_read(engine->limiter, &step->keys[i], &step->states[i]);
+        status = redbucket_read(engine->lanes[0].limiter, &step->keys[i], &step->states[i]);
     return status;
 }
 
@@ -117,28 +146,79 @@ static void fail(struct rbk_engine *engine, struct rbk_step *step, enum redbucke
     rbk_faults_add(engine->faults, step->place, error.message, (struct rbk_span){"", 0});
 }
 
-static void ask(struct rbk_engine *engine, struct rbk_step *step)
+/* The step's keys, as far as the lane has their limits. */
+static void keys_choose(struct rbk_engine *engine, const struct lane *lane, struct rbk_step *step)
 {
     struct redbucket_request *request = &engine->request;
-    enum redbucket_status status;
 
-    request->operation = step->operation;
     request->keys = step->keys;
     request->keys_len = step->keys_len;
+    if (lane->whole)
+        return;
+    request->keys = engine->keys;
+    request->keys_len = 0;
+    for (size_t i = 0; i < step->keys_len; i++)
+        for (size_t j = 0; j < lane->set->limits_len; j++)
+            if (lane->set->names[j] == step->keys[i].limit)
+                engine->keys[request->keys_len++] = step->keys[i];
+}
+
+static enum redbucket_status ask(struct rbk_engine *engine, const struct lane *lane,
+                                 struct rbk_step *step)
+{
+    struct redbucket_request *request = &engine->request;
+
+    keys_choose(engine, lane, step);
+    request->operation = step->operation;
     request->cost = step->cost;
     request->verdicts = engine->verdicts;
-    status = redbucket_decide_at(engine->limiter, request, 1, step->time_s);
+    return redbucket_decide_at(lane->limiter, request, 1, step->time_s);
+}
+
+/* The first lane's answer is the one that can be shown. */
+static enum redbucket_status first_ask(struct rbk_engine *engine, struct rbk_step *step)
+{
+    const struct redbucket_response *response = &engine->request.response;
+    enum redbucket_status status = ask(engine, &engine->lanes[0], step);
+
     if (status == REDBUCKET_OK)
         status = states_read(engine, step);
     if (status != REDBUCKET_OK) {
         fail(engine, step, status);
-        return;
+        return status;
     }
     step->result = RBK_STEP_DECIDED;
-    step->accepted = request->response.accepted;
-    step->delay = request->response.delay;
-    step->retry_after = request->response.retry_after;
-    step->remaining = request->response.remaining;
+    step->accepted = response->accepted;
+    step->delay = response->delay;
+    step->retry_after = response->retry_after;
+    step->remaining = response->remaining;
+    return status;
+}
+
+static void traffic_add(struct rbk_traffic *traffic, const struct rbk_step *step)
+{
+    traffic->first_s = traffic->timed ? fmin(traffic->first_s, step->time_s) : step->time_s;
+    traffic->last_s = traffic->timed ? fmax(traffic->last_s, step->time_s) : step->time_s;
+    traffic->timed = true;
+    traffic->others += step->operation != REDBUCKET_REQUEST;
+}
+
+/* Asks all lanes. What the library refuses it refuses in the first one, for what it looks at is the
+ * step and not the limits. ERROR_MEMORY alone stops a replay. */
+static enum redbucket_status ask_all(struct rbk_engine *engine, struct rbk_step *step)
+{
+    enum redbucket_status status = REDBUCKET_OK;
+
+    if (first_ask(engine, step) != REDBUCKET_OK)
+        return REDBUCKET_OK;
+    traffic_add(&engine->traffic, step);
+    for (size_t i = 0; status == REDBUCKET_OK && i < engine->lanes_len; i++) {
+        if (i > 0)
+            status = ask(engine, &engine->lanes[i], step);
+        if (status == REDBUCKET_OK && step->operation == REDBUCKET_REQUEST)
+            status = rbk_summary_add(engine->summaries[i], &engine->request, step->time_s);
+    }
+    return status;
 }
 
 /* Shows what is next in the order read, as far as it is decided. */
@@ -154,11 +234,8 @@ static void show(struct rbk_engine *engine)
 
 static enum redbucket_status decide(struct rbk_engine *engine, struct rbk_step *step)
 {
-    enum redbucket_status status = REDBUCKET_OK;
+    const enum redbucket_status status = ask_all(engine, step);
 
-    ask(engine, step);
-    if (step->result == RBK_STEP_DECIDED)
-        status = rbk_summary_add(engine->summary, step, engine->verdicts);
     if (!engine->answers || step->result == RBK_STEP_FAILED) {
         rbk_held_forget(engine->held, step);
         rbk_step_recycle(&engine->pool, step);
@@ -192,7 +269,7 @@ enum redbucket_status rbk_engine_put(struct rbk_engine *engine, struct rbk_step 
         return status;
     }
     if (late || at_once) {
-        engine->summary->late += late;
+        engine->traffic.late += late;
         status = decide(engine, step);
     } else {
         status = rbk_reorder_put(engine->reorder, step);
@@ -214,9 +291,14 @@ enum redbucket_status rbk_engine_finish(struct rbk_engine *engine)
     return status;
 }
 
-struct rbk_summary *rbk_engine_summary(struct rbk_engine *engine)
+struct rbk_traffic *rbk_engine_traffic(struct rbk_engine *engine)
 {
-    return engine->summary;
+    return &engine->traffic;
+}
+
+struct rbk_summary *const *rbk_engine_summaries(const struct rbk_engine *engine)
+{
+    return engine->summaries;
 }
 
 struct rbk_step_pool *rbk_engine_pool(struct rbk_engine *engine)

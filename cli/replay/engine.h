@@ -3,6 +3,8 @@
  * Decides steps in a private store that grows with its live keys and gives up nothing, in order of
  * time where lines may be out of order, and hands the answers on: to a summary, or as lines in the
  * order read. What is decided doesn't depend on which of the two is wanted.
+ *
+ * Several sets of limits each have a store and a summary of their own, and decide the same steps.
  */
 #ifndef RBK_REPLAY_ENGINE_H
 #define RBK_REPLAY_ENGINE_H
@@ -10,8 +12,9 @@
 #include "redbucket/redbucket.h"
 
 #include "faults.h"
+#include "findings.h"
+#include "limit_sets.h"
 #include "step.h"
-#include "summary.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,14 +28,15 @@
 #define RBK_ENGINE_HELD_BYTES ((size_t)512 << 20)
 
 /*
- *   limits     all limits; borrowed
- *   reorder_s  the window within which steps are put in order of time
- *   held       how many answers are held back at most, a power of two; RBK_ENGINE_HELD
- *   answers    where each step's answer goes, or NULL for a summary
+ *   sets            which to try; borrowed
+ *   with_timelines  whether each key that is hit gets a timeline
+ *   reorder_s       the window within which steps are put in order of time
+ *   held            how many answers are held back at most, a power of two; RBK_ENGINE_HELD
+ *   answers         where the first set's answer to each step goes, or NULL for a summary
  */
 struct rbk_engine_setup {
-    struct redbucket_named_limit *const *limits;
-    size_t limits_len;
+    const struct rbk_limit_sets *sets;
+    bool with_timelines;
     double reorder_s;
     size_t held;
     FILE *answers;
@@ -60,7 +64,10 @@ REDBUCKET_MUST_CHECK enum redbucket_status rbk_engine_put(struct rbk_engine *eng
 /* Decides all that still waits. */
 REDBUCKET_MUST_CHECK enum redbucket_status rbk_engine_finish(struct rbk_engine *engine);
 
-/* The totals so far; `lines` is the caller's to count. */
-struct rbk_summary *rbk_engine_summary(struct rbk_engine *engine);
+/* What is known of the traffic so far; `lines` is the caller's to count. */
+struct rbk_traffic *rbk_engine_traffic(struct rbk_engine *engine);
+
+/* One summary for each set. */
+struct rbk_summary *const *rbk_engine_summaries(const struct rbk_engine *engine);
 
 #endif

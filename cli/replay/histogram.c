@@ -6,6 +6,7 @@
 #include "histogram.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SECOND INT64_C(1000)
@@ -44,22 +45,38 @@ static int64_t next_width(const int64_t *table, size_t len, int64_t width_ms)
     return width_ms * 2;
 }
 
-/* Makes bins of a width that is a multiple of the present one. */
+void rbk_histogram_init(struct rbk_histogram *histogram, struct rbk_histogram_bin *bins,
+                        size_t most)
+{
+    memset(bins, 0, most * sizeof(bins[0]));
+    *histogram = (struct rbk_histogram){.bins = bins, .most = most};
+}
+
+uint64_t rbk_histogram_total(const struct rbk_histogram_bin *bin)
+{
+    uint64_t total = 0;
+
+    for (int kind = 0; kind < RBK_HISTOGRAM_KINDS; kind++)
+        total += bin->counts[kind];
+    return total;
+}
+
+/* Makes bins of a width that is a multiple of the present one. In place: no bin moves up. */
 static void merge(struct rbk_histogram *histogram, int64_t width_ms)
 {
     const int64_t by = width_ms / histogram->width_ms;
     const int64_t first = floor_div(histogram->first, by);
-    struct rbk_histogram_bin bins[RBK_HISTOGRAM_BINS] = {0};
     size_t len = 0;
 
     for (size_t i = 0; i < histogram->len; i++) {
         const size_t to = (size_t)(floor_div(histogram->first + (int64_t)i, by) - first);
+        const struct rbk_histogram_bin bin = histogram->bins[i];
 
+        histogram->bins[i] = (struct rbk_histogram_bin){0};
         for (int kind = 0; kind < RBK_HISTOGRAM_KINDS; kind++)
-            bins[to].counts[kind] += histogram->bins[i].counts[kind];
+            histogram->bins[to].counts[kind] += bin.counts[kind];
         len = to + 1;
     }
-    memcpy(histogram->bins, bins, sizeof(bins));
     histogram->width_ms = width_ms;
     histogram->first = first;
     histogram->len = len;
@@ -111,7 +128,8 @@ static size_t reach(struct rbk_histogram *histogram, int64_t time_ms)
         histogram->first = time_ms;
         histogram->len = 1;
     }
-    while (bins_needed(histogram, floor_div(time_ms, histogram->width_ms)) > RBK_HISTOGRAM_BINS)
+    while (bins_needed(histogram, floor_div(time_ms, histogram->width_ms)) >
+           (int64_t)histogram->most)
         merge(histogram, next_width(counting, LEN(counting), histogram->width_ms));
     extend(histogram, floor_div(time_ms, histogram->width_ms));
     return (size_t)(floor_div(time_ms, histogram->width_ms) - histogram->first);
@@ -126,7 +144,7 @@ void rbk_histogram_add(struct rbk_histogram *histogram, double time_s, enum rbk_
     histogram->bins[histogram->recent].counts[kind]++;
 }
 
-void rbk_histogram_settle(struct rbk_histogram *histogram)
+void rbk_histogram_settle(struct rbk_histogram *histogram, size_t shown)
 {
     int64_t width_ms = histogram->width_ms;
 
@@ -137,10 +155,23 @@ void rbk_histogram_settle(struct rbk_histogram *histogram)
         const int64_t last = histogram->first + (int64_t)histogram->len - 1;
 
         if (width_ms % histogram->width_ms == 0 &&
-            floor_div(last, by) - floor_div(histogram->first, by) < RBK_HISTOGRAM_SHOWN)
+            floor_div(last, by) - floor_div(histogram->first, by) < (int64_t)shown)
             break;
         width_ms = next_width(showing, LEN(showing), width_ms);
     }
     merge(histogram, width_ms);
     histogram->recent_s = NAN;
+}
+
+void rbk_width_format(int64_t width_ms, char out[RBK_WIDTH_SIZE])
+{
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{DAY, "d"}, {HOUR, "h"}, {MINUTE, "min"}, {SECOND, "s"}, {1, "ms"}};
+    size_t i = 0;
+
+    while (width_ms % units[i].ms != 0)
+        i++;
+    snprintf(out, RBK_WIDTH_SIZE, "%lld %s", (long long)(width_ms / units[i].ms), units[i].name);
 }

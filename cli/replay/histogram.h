@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How decisions spread over time, in a fixed number of bins: they begin a millisecond wide, and
- * when the time outgrows them, neighbours are merged into bins of the next width.
+ * How decisions spread over time, in a fixed number of bins, which are the caller's memory: they
+ * begin a millisecond wide, and when the time outgrows them, neighbours are merged into bins of the
+ * next width.
  *
  * Invariant: bins begin at whole multiples of their width since the epoch, so that merging is exact
  * and hours begin at full hours.
@@ -11,10 +12,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-/* How many bins there are while counting, and how many are shown at most. */
-#define RBK_HISTOGRAM_BINS  128
-#define RBK_HISTOGRAM_SHOWN 24
 
 enum rbk_histogram_kind {
     RBK_HISTOGRAM_AT_ONCE, /* accepted without a delay */
@@ -27,22 +24,38 @@ struct rbk_histogram_bin {
     uint64_t counts[RBK_HISTOGRAM_KINDS];
 };
 
-/* `first` is the number of the first bin, counted in widths from the epoch. Begin with all zeros.
+/*
+ *   bins      room for `most` of them, at least 1
+ *   width_ms  of a bin
+ *   first     the number of the first bin, counted in widths from the epoch
+ *   len       how many bins are in use; the others are zeros
  */
 struct rbk_histogram {
+    struct rbk_histogram_bin *bins;
+    size_t most;
     int64_t width_ms;
     int64_t first;
     size_t len;
     double recent_s;
     size_t recent;
-    struct rbk_histogram_bin bins[RBK_HISTOGRAM_BINS];
 };
+
+/* Begins with these bins, which are cleared and borrowed. */
+void rbk_histogram_init(struct rbk_histogram *histogram, struct rbk_histogram_bin *bins,
+                        size_t most);
 
 /* Counts one decision. A time more than 30,000 years from the epoch counts as that. */
 void rbk_histogram_add(struct rbk_histogram *histogram, double time_s,
                        enum rbk_histogram_kind kind);
 
-/* Merges to at most RBK_HISTOGRAM_SHOWN bins, each of a width that people use. */
-void rbk_histogram_settle(struct rbk_histogram *histogram);
+/* Merges to at most `shown` bins, each of a width that people use. */
+void rbk_histogram_settle(struct rbk_histogram *histogram, size_t shown);
+
+/* All counts of a bin together. */
+uint64_t rbk_histogram_total(const struct rbk_histogram_bin *bin);
+
+/* Writes a width as "4 h", "30 s", "100 ms". */
+#define RBK_WIDTH_SIZE 32
+void rbk_width_format(int64_t width_ms, char out[RBK_WIDTH_SIZE]);
 
 #endif

@@ -13,11 +13,11 @@ enum { FIRST_CAPACITY = 64 };
 #define NOBODY UINT32_MAX
 
 /* total = rejected + delayed + missed. `next`: in the chain of its hash; `at`: place in the heap.
- */
+ * The timeline's bins are set whenever it is handed out, for they move when the counters grow. */
 struct counter {
-    uint64_t hash;
     uint64_t total;
     struct rbk_hit hit;
+    struct rbk_histogram timeline;
     uint32_t next;
     uint32_t at;
     char key[RBK_HITS_KEY];
@@ -28,13 +28,15 @@ struct rbk_hits {
     size_t len;
     size_t capacity;
     bool exact;
+    bool with_timelines;
     struct counter *counters;
-    uint32_t *chains; /* as many as `chain_mask` + 1 */
+    struct rbk_histogram_bin *bins; /* RBK_HITS_BINS a counter, with timelines */
+    uint32_t *chains;               /* as many as `chain_mask` + 1 */
     size_t chain_mask;
     uint32_t *heap;
 };
 
-struct rbk_hits *rbk_hits_create(size_t counters)
+struct rbk_hits *rbk_hits_create(size_t counters, bool with_timelines)
 {
     struct rbk_hits *hits = calloc(1, sizeof(*hits));
     size_t chains = 1;
@@ -45,6 +47,7 @@ struct rbk_hits *rbk_hits_create(size_t counters)
         chains *= 2;
     hits->most = counters;
     hits->exact = true;
+    hits->with_timelines = with_timelines;
     hits->chain_mask = chains - 1;
     hits->chains = malloc(chains * sizeof(*hits->chains));
     hits->heap = malloc(counters * sizeof(*hits->heap));
@@ -61,6 +64,7 @@ void rbk_hits_destroy(struct rbk_hits *hits)
     if (!hits)
         return;
     free(hits->counters);
+    free(hits->bins);
     free(hits->chains);
     free(hits->heap);
     free(hits);
@@ -86,18 +90,19 @@ static size_t kept_len(size_t key_len)
     return key_len < RBK_HITS_KEY ? key_len : RBK_HITS_KEY;
 }
 
-static bool counts(const struct counter *counter, struct rbk_span key, uint64_t hash)
+/* The counter of a key, of which `bytes` has the whole or as much as is kept, or NOBODY. */
+static uint32_t find(const struct rbk_hits *hits, const char *bytes, size_t key_len, uint64_t hash)
 {
-    return counter->hash == hash && counter->hit.key_len == key.len &&
-           memcmp(counter->key, key.bytes, kept_len(key.len)) == 0;
-}
+    uint32_t index = hits->chains[hash & hits->chain_mask];
 
-static uint32_t find(struct rbk_hits *hits, struct rbk_span key, uint64_t hash)
-{
-    uint32_t index = *chain_of(hits, hash);
+    while (index != NOBODY) {
+        const struct counter *counter = &hits->counters[index];
 
-    while (index != NOBODY && !counts(&hits->counters[index], key, hash))
-        index = hits->counters[index].next;
+        if (counter->hit.hash == hash && counter->hit.key_len == key_len &&
+            memcmp(counter->key, bytes, kept_len(key_len)) == 0)
+            break;
+        index = counter->next;
+    }
     return index;
 }
 
@@ -144,11 +149,24 @@ static void heap_sink(struct rbk_hits *hits, size_t at)
 
 static void unchain(struct rbk_hits *hits, uint32_t index)
 {
-    uint32_t *link = chain_of(hits, hits->counters[index].hash);
+    uint32_t *link = chain_of(hits, hits->counters[index].hit.hash);
 
     while (*link != index)
         link = &hits->counters[*link].next;
     *link = hits->counters[index].next;
+}
+
+static enum redbucket_status bins_grow(struct rbk_hits *hits, size_t capacity)
+{
+    struct rbk_histogram_bin *bins;
+
+    if (!hits->with_timelines)
+        return REDBUCKET_OK;
+    bins = realloc(hits->bins, capacity * RBK_HITS_BINS * sizeof(*bins));
+    if (!bins)
+        return REDBUCKET_ERROR_MEMORY;
+    hits->bins = bins;
+    return REDBUCKET_OK;
 }
 
 static enum redbucket_status grow(struct rbk_hits *hits)
@@ -160,6 +178,8 @@ static enum redbucket_status grow(struct rbk_hits *hits)
         return REDBUCKET_OK;
     if (capacity > hits->most)
         capacity = hits->most;
+    if (bins_grow(hits, capacity) != REDBUCKET_OK)
+        return REDBUCKET_ERROR_MEMORY;
     counters = realloc(hits->counters, capacity * sizeof(*counters));
     if (!counters)
         return REDBUCKET_ERROR_MEMORY;
@@ -168,17 +188,38 @@ static enum redbucket_status grow(struct rbk_hits *hits)
     return REDBUCKET_OK;
 }
 
+static struct rbk_histogram *timeline_of(struct rbk_hits *hits, uint32_t index)
+{
+    struct rbk_histogram *timeline = &hits->counters[index].timeline;
+
+    timeline->bins = &hits->bins[index * RBK_HITS_BINS];
+    return timeline;
+}
+
+static void counter_init(struct rbk_hits *hits, uint32_t index, const struct rbk_hit *hit)
+{
+    struct counter *counter = &hits->counters[index];
+
+    counter->total = hit->missed;
+    counter->hit = *hit;
+    memcpy(counter->key, hit->key.bytes, kept_len(hit->key_len));
+    counter->hit.key = (struct rbk_span){NULL, kept_len(hit->key_len)};
+    counter->next = *chain_of(hits, hit->hash);
+    *chain_of(hits, hit->hash) = index;
+    if (hits->with_timelines)
+        rbk_histogram_init(&counter->timeline, &hits->bins[index * RBK_HITS_BINS], RBK_HITS_BINS);
+}
+
 /* Gives `key` a counter: a new one, or the smallest, whose total it inherits as missed. */
 static enum redbucket_status begin(struct rbk_hits *hits, struct rbk_span key, uint64_t hash,
                                    uint32_t *index)
 {
+    struct rbk_hit hit = {.key = key, .key_len = key.len, .hash = hash};
     const bool full = hits->len == hits->most;
-    struct counter *counter;
-    uint64_t missed = 0;
 
     if (full) {
         *index = hits->heap[0];
-        missed = hits->counters[*index].total;
+        hit.missed = hits->counters[*index].total;
         unchain(hits, *index);
         hits->exact = false;
     } else {
@@ -188,13 +229,7 @@ static enum redbucket_status begin(struct rbk_hits *hits, struct rbk_span key, u
             return status;
         *index = (uint32_t)hits->len++;
     }
-    counter = &hits->counters[*index];
-    counter->hash = hash;
-    counter->total = missed;
-    counter->hit = (struct rbk_hit){.key_len = key.len, .missed = missed};
-    memcpy(counter->key, key.bytes, kept_len(key.len));
-    counter->next = *chain_of(hits, hash);
-    *chain_of(hits, hash) = *index;
+    counter_init(hits, *index, &hit);
     if (!full) {
         hits->heap[hits->len - 1] = *index;
         heap_rise(hits, hits->len - 1);
@@ -202,10 +237,11 @@ static enum redbucket_status begin(struct rbk_hits *hits, struct rbk_span key, u
     return REDBUCKET_OK;
 }
 
-enum redbucket_status rbk_hits_add(struct rbk_hits *hits, struct rbk_span key, bool rejected)
+enum redbucket_status rbk_hits_add(struct rbk_hits *hits, struct rbk_span key, bool rejected,
+                                   double time_s)
 {
     const uint64_t hash = hash_of(key);
-    uint32_t index = find(hits, key, hash);
+    uint32_t index = find(hits, key.bytes, key.len, hash);
     struct counter *counter;
 
     if (index == NOBODY) {
@@ -220,12 +256,24 @@ enum redbucket_status rbk_hits_add(struct rbk_hits *hits, struct rbk_span key, b
         counter->hit.rejected++;
     else
         counter->hit.delayed++;
+    if (hits->with_timelines)
+        rbk_histogram_add(timeline_of(hits, index), time_s,
+                          rejected ? RBK_HISTOGRAM_REJECTED : RBK_HISTOGRAM_DELAYED);
     heap_sink(hits, counter->at);
     return REDBUCKET_OK;
 }
 
-/* Whether `one` was hit harder than `other`. */
-static bool harder(const struct rbk_hit *one, const struct rbk_hit *other)
+/* The hit as others may see it. */
+static struct rbk_hit shown(struct rbk_hits *hits, uint32_t index)
+{
+    struct rbk_hit hit = hits->counters[index].hit;
+
+    hit.key.bytes = hits->counters[index].key;
+    hit.timeline = hits->with_timelines ? timeline_of(hits, index) : NULL;
+    return hit;
+}
+
+bool rbk_hit_harder(const struct rbk_hit *one, const struct rbk_hit *other)
 {
     const size_t len = one->key.len < other->key.len ? one->key.len : other->key.len;
     int order;
@@ -238,17 +286,15 @@ static bool harder(const struct rbk_hit *one, const struct rbk_hit *other)
     return order != 0 ? order < 0 : one->key_len < other->key_len;
 }
 
-size_t rbk_hits_top(const struct rbk_hits *hits, size_t most, struct rbk_hit *top)
+size_t rbk_hits_top(struct rbk_hits *hits, size_t most, struct rbk_hit *top)
 {
     size_t len = 0;
 
-    for (size_t i = 0; i < hits->len; i++) {
-        const struct counter *counter = &hits->counters[i];
-        struct rbk_hit hit = counter->hit;
+    for (uint32_t i = 0; i < hits->len; i++) {
+        const struct rbk_hit hit = shown(hits, i);
         size_t at;
 
-        hit.key = (struct rbk_span){counter->key, kept_len(hit.key_len)};
-        for (at = len; at > 0 && harder(&hit, &top[at - 1]); at--)
+        for (at = len; at > 0 && rbk_hit_harder(&hit, &top[at - 1]); at--)
             if (at < most)
                 top[at] = top[at - 1];
         if (at < most)
@@ -257,6 +303,20 @@ size_t rbk_hits_top(const struct rbk_hits *hits, size_t most, struct rbk_hit *to
             len++;
     }
     return len;
+}
+
+void rbk_hits_find(struct rbk_hits *hits, const struct rbk_hit *other, struct rbk_hit *hit)
+{
+    const uint32_t index = find(hits, other->key.bytes, other->key_len, other->hash);
+
+    if (index != NOBODY) {
+        *hit = shown(hits, index);
+        return;
+    }
+    *hit = *other;
+    hit->timeline = NULL;
+    hit->rejected = hit->delayed = 0;
+    hit->missed = hits->exact ? 0 : total_at(hits, 0);
 }
 
 size_t rbk_hits_keys(const struct rbk_hits *hits, bool *exact)

@@ -12,6 +12,7 @@
 
 #include "redbucket/redbucket.h"
 
+#include "histogram.h"
 #include "span.h"
 
 #include <stdbool.h>
@@ -21,6 +22,9 @@
 /* As much of a key is kept. Longer keys are told apart by their hash and their length. */
 #define RBK_HITS_KEY ((size_t)192)
 
+/* How many bins a key's own timeline has, where it has one. */
+#define RBK_HITS_BINS ((size_t)48)
+
 struct rbk_hits;
 
 /*
@@ -28,30 +32,41 @@ struct rbk_hits;
  *
  *   key       its first bytes; lives until the next hit
  *   key_len   its whole length
+ *   hash      of its bytes
  *   rejected  and
  *   delayed   hits counted for it
  *   missed    how many more it may have had before counting began; 0 while counts are exact
+ *   timeline  when its hits were, or NULL; lives as long as `key`
  */
 struct rbk_hit {
     struct rbk_span key;
     size_t key_len;
+    uint64_t hash;
     uint64_t rejected;
     uint64_t delayed;
     uint64_t missed;
+    const struct rbk_histogram *timeline;
 };
 
-/* With at most this many counters. NULL when memory is out. */
-struct rbk_hits *rbk_hits_create(size_t counters);
+/* With at most this many counters, each with a timeline or none. NULL when memory is out. */
+struct rbk_hits *rbk_hits_create(size_t counters, bool with_timelines);
 
 void rbk_hits_destroy(struct rbk_hits *hits);
 
-/* Counts one hit, a rejection or else a delay. */
+/* Counts one hit at this time, a rejection or else a delay. */
 REDBUCKET_MUST_CHECK enum redbucket_status rbk_hits_add(struct rbk_hits *hits, struct rbk_span key,
-                                                        bool rejected);
+                                                        bool rejected, double time_s);
 
 /* The `most` keys hit hardest: most rejected first, then most delayed, then by their bytes. Returns
  * how many were written. */
-size_t rbk_hits_top(const struct rbk_hits *hits, size_t most, struct rbk_hit *top);
+size_t rbk_hits_top(struct rbk_hits *hits, size_t most, struct rbk_hit *top);
+
+/* The same key as `other` has, of another sketch. One without a counter of its own comes back with
+ * zeros, and as missed what it may have had: less than the smallest counter when all are taken. */
+void rbk_hits_find(struct rbk_hits *hits, const struct rbk_hit *other, struct rbk_hit *hit);
+
+/* Whether `one` was hit harder than `other`. */
+bool rbk_hit_harder(const struct rbk_hit *one, const struct rbk_hit *other);
 
 /* How many keys were hit; when *exact comes back false, at least so many. */
 size_t rbk_hits_keys(const struct rbk_hits *hits, bool *exact);

@@ -32,7 +32,6 @@ enum { TICK_LINES = 4096 };
  *   exit_status what became of the files so far
  */
 struct reader {
-    const struct cli_context *context;
     const struct rbk_replay_arguments *arguments;
     struct rbk_engine *engine;
     struct rbk_faults *faults;
@@ -45,7 +44,6 @@ struct reader {
     struct rbk_lines *lines;
     struct rbk_key_buffer *buffers;
     struct rbk_step_keys *keys;
-    const char **names;
     int exit_status;
 };
 
@@ -77,15 +75,15 @@ static bool looks_like_json(struct rbk_span line)
  * left out. */
 static bool keys_make(struct reader *reader, const struct rbk_log_line *parsed)
 {
-    const struct cli_context *context = reader->context;
+    const struct rbk_limit_sets *sets = &reader->arguments->sets;
     struct rbk_step_keys *keys = reader->keys;
 
     keys->len = 0;
-    for (size_t i = 0; i < context->limits_len; i++) {
+    for (size_t i = 0; i < sets->names_len; i++) {
         switch (rbk_key_template_expand(reader->arguments->templates[i], parsed,
                                         &reader->buffers[i], &keys->keys[keys->len])) {
         case RBK_KEY_MADE:
-            keys->limits[keys->len++] = context->limits[i]->name;
+            keys->limits[keys->len++] = sets->names[i];
             break;
         case RBK_KEY_SKIPPED:
             break;
@@ -135,8 +133,8 @@ static enum redbucket_status log_line_take(struct reader *reader, struct rbk_spa
 static enum redbucket_status json_line_take(struct reader *reader, struct rbk_span line)
 {
     const struct rbk_step_setting setting = {
-        .names = reader->names,
-        .names_len = reader->context->limits_len,
+        .names = reader->arguments->sets.names,
+        .names_len = reader->arguments->sets.names_len,
         .with_states = reader->arguments->answers,
         .pool = rbk_engine_pool(reader->engine),
     };
@@ -161,9 +159,9 @@ static int input_begin(struct reader *reader, struct rbk_span line)
     if (reader->format != RBK_FORMAT_AUTO)
         return CLI_DONE;
     if (!looks_like_json(line))
-        return rbk_replay_check_format(reader->context, reader->arguments, RBK_FORMAT_COMBINED);
+        return rbk_replay_check_format(reader->arguments, RBK_FORMAT_COMBINED);
     reader->format = RBK_FORMAT_JSONL;
-    return rbk_replay_check_format(reader->context, reader->arguments, RBK_FORMAT_JSONL);
+    return rbk_replay_check_format(reader->arguments, RBK_FORMAT_JSONL);
 }
 
 static int line_take(struct reader *reader, enum rbk_line_kind kind, struct rbk_span line)
@@ -171,7 +169,7 @@ static int line_take(struct reader *reader, enum rbk_line_kind kind, struct rbk_
     enum redbucket_status status = REDBUCKET_OK;
     int exit_status = CLI_DONE;
 
-    rbk_engine_summary(reader->engine)->lines++;
+    rbk_engine_traffic(reader->engine)->lines++;
     if (!reader->begun)
         exit_status = input_begin(reader, line);
     if (exit_status != CLI_DONE)
@@ -204,7 +202,7 @@ static bool tick(struct reader *reader, const struct rbk_input *input)
 {
     if (reader->lines->number % TICK_LINES != 0)
         return true;
-    rbk_progress_show(&reader->progress, rbk_engine_summary(reader->engine)->lines,
+    rbk_progress_show(&reader->progress, rbk_engine_traffic(reader->engine)->lines,
                       reader->done + rbk_input_consumed(input));
     return !ferror(stdout);
 }
@@ -254,30 +252,23 @@ static void reader_fini(struct reader *reader)
     free(reader->lines);
     free(reader->buffers);
     free(reader->keys);
-    free(reader->names);
 }
 
 static bool reader_init(struct reader *reader)
 {
-    const size_t limits_len = reader->context->limits_len;
-
     reader->lines = malloc(sizeof(*reader->lines));
-    reader->buffers = calloc(limits_len, sizeof(*reader->buffers));
+    reader->buffers = calloc(reader->arguments->sets.names_len, sizeof(*reader->buffers));
     reader->keys = malloc(sizeof(*reader->keys));
-    reader->names = calloc(limits_len, sizeof(*reader->names));
-    if (!reader->lines || !reader->buffers || !reader->keys || !reader->names)
+    if (!reader->lines || !reader->buffers || !reader->keys)
         return false;
-    for (size_t i = 0; i < limits_len; i++)
-        reader->names[i] = reader->context->limits[i]->name;
     rbk_progress_begin(&reader->progress, bytes_of(reader->arguments), reader->arguments->answers);
     return true;
 }
 
-int rbk_replay_read(const struct cli_context *context, const struct rbk_replay_arguments *arguments,
-                    struct rbk_engine *engine, struct rbk_faults *faults)
+int rbk_replay_read(const struct rbk_replay_arguments *arguments, struct rbk_engine *engine,
+                    struct rbk_faults *faults)
 {
     struct reader reader = {
-        .context = context,
         .arguments = arguments,
         .engine = engine,
         .faults = faults,

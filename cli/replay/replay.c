@@ -44,6 +44,10 @@ static const char help[] =
     "                     order: they are put in order of time within this window\n"
     "                     (300 when not given) and at most a million lines. A line\n"
     "                     later than that is decided where it stands, and counted.\n"
+    "  --try NAME         begins a set of limits: the -l behind it, beside or in the\n"
+    "                     place of those before the first --try, which are a set\n"
+    "                     as well. Several sets are compared on the same traffic:\n"
+    "                       --try tight -l ip:1/s --try loose -l ip:5/s,burst=20\n"
     "  --output OUTPUT    summary (the default): totals, the keys hit hardest under\n"
     "                     each limit, and when. With --json as one object.\n"
     "                     jsonl: the answer to each line, in the order read\n"
@@ -92,42 +96,55 @@ static void faults_report(const struct rbk_faults *faults)
                  faults->text, faults->text[0] ? "\"" : "", more);
 }
 
-static void show(const struct cli_context *context, const struct rbk_replay_arguments *arguments,
-                 struct rbk_summary *summary, const struct rbk_faults *faults)
+static int show(const struct cli_context *context, const struct rbk_replay_arguments *arguments,
+                const struct rbk_findings *findings)
 {
+    const unsigned long long late = (unsigned long long)findings->traffic->late;
+    enum redbucket_status status = REDBUCKET_OK;
+
     if (!arguments->answers && context->json)
-        rbk_summary_print_json(summary, faults, stdout);
+        status = rbk_findings_print_json(findings, stdout);
     else if (!arguments->answers)
-        rbk_summary_print_text(summary, faults, stdout);
-    else if (summary->late > 0)
+        status = rbk_findings_print_text(findings, stdout);
+    else if (late > 0)
         rbk_cli_fail(CLI_DONE, "replay",
-                     "%llu line%s came later than --reorder allows, decided where %s",
-                     (unsigned long long)summary->late, summary->late == 1 ? "" : "s",
-                     summary->late == 1 ? "it stood" : "they stood");
-    faults_report(faults);
+                     "%llu line%s came later than --reorder allows, decided where %s", late,
+                     late == 1 ? "" : "s", late == 1 ? "it stood" : "they stood");
+    faults_report(findings->faults);
+    return status == REDBUCKET_OK ? CLI_DONE : rbk_cli_fail(CLI_STORE, "replay", "out of memory");
 }
 
 static int replay(const struct cli_context *context, const struct rbk_replay_arguments *arguments)
 {
     const struct rbk_engine_setup setup = {
-        .limits = context->limits,
-        .limits_len = context->limits_len,
+        .sets = &arguments->sets,
         .reorder_s = arguments->reorder_s,
         .held = RBK_ENGINE_HELD,
         .answers = arguments->answers ? stdout : NULL,
     };
     struct rbk_faults faults = {.files = arguments->files};
+    struct rbk_findings findings = {
+        .faults = &faults,
+        .len = arguments->sets.len,
+        .names = arguments->sets.names,
+        .names_len = arguments->sets.names_len,
+        .compared = arguments->compared,
+    };
     struct redbucket_error error = {0};
     struct rbk_engine *engine;
     int exit_status;
+    int shown;
 
     if (rbk_engine_create(&setup, &faults, &engine, &error) != REDBUCKET_OK)
         return rbk_cli_fail_error("replay", &error);
-    exit_status = rbk_replay_read(context, arguments, engine, &faults);
+    exit_status = rbk_replay_read(arguments, engine, &faults);
     if (exit_status != CLI_USAGE) {
         if (rbk_engine_finish(engine) != REDBUCKET_OK)
             exit_status = rbk_cli_fail(CLI_STORE, "replay", "out of memory");
-        show(context, arguments, rbk_engine_summary(engine), &faults);
+        findings.traffic = rbk_engine_traffic(engine);
+        findings.summaries = rbk_engine_summaries(engine);
+        shown = show(context, arguments, &findings);
+        exit_status = exit_status == CLI_DONE ? shown : exit_status;
     }
     rbk_engine_destroy(engine);
     return exit_status;
@@ -141,7 +158,7 @@ static int run(struct cli_context *context, int argc, char **argv)
 
     if (!stop)
         exit_status = replay(context, &arguments);
-    rbk_replay_arguments_fini(context, &arguments);
+    rbk_replay_arguments_fini(&arguments);
     return exit_status;
 }
 

@@ -5,24 +5,28 @@
  */
 #include "summary.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* Counters a limit. Up to so many keys that were hit, counts are exact. */
 enum { COUNTERS = 4096 };
 
-struct rbk_summary *rbk_summary_create(struct redbucket_named_limit *const *limits,
-                                       size_t limits_len)
+/* Longer than any log, and still a number of nanoseconds that fits. */
+#define DELAY_MOST_S 1e9
+
+struct rbk_summary *rbk_summary_create(const struct rbk_limit_set *set, bool with_timelines)
 {
     struct rbk_summary *summary =
-        calloc(1, sizeof(*summary) + limits_len * sizeof(summary->limits[0]));
+        calloc(1, sizeof(*summary) + set->limits_len * sizeof(summary->limits[0]));
 
     if (!summary)
         return NULL;
-    summary->limits_len = limits_len;
-    for (size_t i = 0; i < limits_len; i++) {
-        summary->limits[i].limit = limits[i];
-        summary->limits[i].hits = rbk_hits_create(COUNTERS);
+    summary->name = set->name;
+    summary->limits_len = set->limits_len;
+    rbk_histogram_init(&summary->histogram, summary->bins, RBK_SUMMARY_BINS);
+    for (size_t i = 0; i < set->limits_len; i++) {
+        summary->limits[i].limit = set->limits[i];
+        summary->limits[i].name = set->names[i];
+        summary->limits[i].hits = rbk_hits_create(COUNTERS, with_timelines);
         if (!summary->limits[i].hits) {
             rbk_summary_destroy(summary);
             return NULL;
@@ -40,60 +44,61 @@ void rbk_summary_destroy(struct rbk_summary *summary)
     free(summary);
 }
 
-/* Names are the limits' own, so their address is enough to tell them apart. */
-static struct rbk_summary_limit *limit_named(struct rbk_summary *summary, const char *name)
+struct rbk_summary_limit *rbk_summary_limit(struct rbk_summary *summary, const char *name)
 {
-    struct rbk_summary_limit *limit = summary->limits;
-
-    while (limit->limit->name != name)
-        limit++;
-    return limit;
+    for (size_t i = 0; i < summary->limits_len; i++)
+        if (summary->limits[i].name == name)
+            return &summary->limits[i];
+    return NULL;
 }
 
 static enum redbucket_status limit_add(struct rbk_summary_limit *limit,
-                                       const struct redbucket_key *key, bool request_accepted,
-                                       const struct redbucket_verdict *verdict)
+                                       const struct redbucket_request *request, size_t index,
+                                       double time_s)
 {
-    const bool delayed = request_accepted && verdict->delay > 0;
+    const struct redbucket_key *key = &request->keys[index];
+    const struct redbucket_verdict *verdict = &request->verdicts[index];
+    const bool delayed = request->response.accepted && verdict->delay > 0;
 
     limit->requests++;
     limit->delayed += delayed;
     limit->rejected += !verdict->accepted;
     if (verdict->accepted && !delayed)
         return REDBUCKET_OK;
-    return rbk_hits_add(limit->hits, (struct rbk_span){key->key, key->key_len}, !verdict->accepted);
+    return rbk_hits_add(limit->hits, (struct rbk_span){key->key, key->key_len}, !verdict->accepted,
+                        time_s);
 }
 
-static void request_add(struct rbk_summary *summary, const struct rbk_step *step)
+static void delay_add(struct rbk_summary *summary, double delay_s)
+{
+    const double bounded = delay_s < DELAY_MOST_S ? delay_s : DELAY_MOST_S;
+
+    summary->delayed++;
+    summary->delays_s += delay_s;
+    rbk_latency_add(&summary->delays, (uint64_t)(bounded * 1e9));
+}
+
+static void response_add(struct rbk_summary *summary, const struct redbucket_response *response,
+                         double time_s)
 {
     enum rbk_histogram_kind kind = RBK_HISTOGRAM_REJECTED;
 
-    if (step->accepted)
-        kind = step->delay > 0 ? RBK_HISTOGRAM_DELAYED : RBK_HISTOGRAM_AT_ONCE;
-    summary->accepted += step->accepted;
-    summary->delayed += kind == RBK_HISTOGRAM_DELAYED;
-    summary->rejected += !step->accepted;
-    rbk_histogram_add(&summary->histogram, step->time_s, kind);
+    if (response->accepted)
+        kind = response->delay > 0 ? RBK_HISTOGRAM_DELAYED : RBK_HISTOGRAM_AT_ONCE;
+    summary->accepted += response->accepted;
+    summary->rejected += !response->accepted;
+    if (kind == RBK_HISTOGRAM_DELAYED)
+        delay_add(summary, response->delay);
+    rbk_histogram_add(&summary->histogram, time_s, kind);
 }
 
-enum redbucket_status rbk_summary_add(struct rbk_summary *summary, const struct rbk_step *step,
-                                      const struct redbucket_verdict *verdicts)
+enum redbucket_status rbk_summary_add(struct rbk_summary *summary,
+                                      const struct redbucket_request *request, double time_s)
 {
-    summary->first_s = summary->timed ? fmin(summary->first_s, step->time_s) : step->time_s;
-    summary->last_s = summary->timed ? fmax(summary->last_s, step->time_s) : step->time_s;
-    summary->timed = true;
-    if (step->operation != REDBUCKET_REQUEST) {
-        summary->others++;
-        return REDBUCKET_OK;
-    }
-    request_add(summary, step);
-    for (size_t i = 0; i < step->keys_len; i++) {
-        struct rbk_summary_limit *limit = limit_named(summary, step->keys[i].limit);
-        const enum redbucket_status status =
-            limit_add(limit, &step->keys[i], step->accepted, &verdicts[i]);
+    enum redbucket_status status = REDBUCKET_OK;
 
-        if (status != REDBUCKET_OK)
-            return status;
-    }
-    return REDBUCKET_OK;
+    response_add(summary, &request->response, time_s);
+    for (size_t i = 0; status == REDBUCKET_OK && i < request->keys_len; i++)
+        status = limit_add(rbk_summary_limit(summary, request->keys[i].limit), request, i, time_s);
+    return status;
 }

@@ -3,9 +3,10 @@
  * The summary for people, in 80 columns: a line of totals each, a table of keys for each limit, and
  * bars over time. What comes from outside is printable by then.
  */
-#include "summary.h"
+#include "findings.h"
 
 #include "civil.h"
+#include "limit_shown.h"
 #include "printable.h"
 
 #include <string.h>
@@ -15,26 +16,17 @@ enum {
     KEY_COLUMNS = 38,
 };
 
-static int64_t milliseconds(double time_s)
-{
-    const double most = 1e12; /* far beyond any date, and still a number that fits */
-
-    if (time_s > most || time_s < -most)
-        time_s = time_s < 0 ? -most : most;
-    return (int64_t)(time_s * 1000);
-}
-
-static void print_span(const struct rbk_summary *summary, FILE *out)
+static void print_span(const struct rbk_traffic *traffic, FILE *out)
 {
     char lines[RBK_NUMBER_SIZE];
     char first[RBK_CIVIL_SIZE];
     char last[RBK_CIVIL_SIZE];
 
-    rbk_grouped(summary->lines, lines);
-    fprintf(out, "%s %s", lines, summary->lines == 1 ? "line" : "lines");
-    if (summary->timed) {
-        rbk_civil_format(milliseconds(summary->first_s), RBK_CIVIL_SECOND, first);
-        rbk_civil_format(milliseconds(summary->last_s), RBK_CIVIL_SECOND, last);
+    rbk_grouped(traffic->lines, lines);
+    fprintf(out, "%s %s", lines, traffic->lines == 1 ? "line" : "lines");
+    if (traffic->timed) {
+        rbk_civil_format(rbk_civil_ms(traffic->first_s), RBK_CIVIL_SECOND, first);
+        rbk_civil_format(rbk_civil_ms(traffic->last_s), RBK_CIVIL_SECOND, last);
         fprintf(out, " from %s to %s UTC", first, last);
     }
     fprintf(out, "\n\n");
@@ -50,11 +42,10 @@ static void print_total(const char *name, uint64_t count, uint64_t whole, FILE *
     fprintf(out, "%-12s %13s %9s", name, number, share);
 }
 
-static void print_totals(const struct rbk_summary *summary, const struct rbk_faults *faults,
+static void print_totals(const struct rbk_summary *summary, const struct rbk_traffic *traffic,
                          FILE *out)
 {
     const uint64_t requests = summary->accepted + summary->rejected;
-    char file[RBK_PRINTABLE_SIZE];
 
     print_total("accepted", summary->accepted, requests, out);
     fprintf(out, "\n");
@@ -62,13 +53,22 @@ static void print_totals(const struct rbk_summary *summary, const struct rbk_fau
     fprintf(out, "   of these accepted with a wait\n");
     print_total("rejected", summary->rejected, requests, out);
     fprintf(out, "\n");
-    if (summary->others > 0) {
-        print_total("others", summary->others, summary->lines, out);
+    if (traffic->others > 0) {
+        print_total("others", traffic->others, traffic->lines, out);
         fprintf(out, "   peek, refund, charge, reset\n");
     }
-    print_total("late", summary->late, summary->lines, out);
-    fprintf(out, summary->late ? "   beyond --reorder; are files in order of time?\n" : "\n");
-    print_total("unreadable", faults->count, summary->lines, out);
+}
+
+/* Lines that count for less, or not at all. */
+static void print_damage(const struct rbk_findings *findings, FILE *out)
+{
+    const struct rbk_traffic *traffic = findings->traffic;
+    const struct rbk_faults *faults = findings->faults;
+    char file[RBK_PRINTABLE_SIZE];
+
+    print_total("late", traffic->late, traffic->lines, out);
+    fprintf(out, traffic->late ? "   beyond --reorder; are files in order of time?\n" : "\n");
+    print_total("unreadable", faults->count, traffic->lines, out);
     if (faults->count > 0) {
         const char *name = rbk_faults_file(faults);
 
@@ -103,53 +103,15 @@ static void print_key(const struct rbk_summary_limit *limit, const struct rbk_hi
     fprintf(out, "\n");
 }
 
-/* The rate by the second, or by a longer time where that reads better: "10/m", not 0.1666... */
-static void format_rate(double rate, char out[RBK_NUMBER_SIZE + REDBUCKET_NUMBER_SIZE])
-{
-    static const struct {
-        double seconds;
-        const char *name;
-    } units[] = {{1, "s"}, {60, "m"}, {3600, "h"}, {86400, "d"}};
-    char shortest[REDBUCKET_NUMBER_SIZE];
-    size_t best = 0;
-
-    redbucket_number_format(rate, shortest);
-    for (size_t i = 1; i < sizeof(units) / sizeof(units[0]) && strlen(shortest) > 5; i++) {
-        char number[REDBUCKET_NUMBER_SIZE];
-
-        redbucket_number_format(rate * units[i].seconds, number);
-        if (strlen(number) < strlen(shortest)) {
-            memcpy(shortest, number, sizeof(shortest));
-            best = i;
-        }
-    }
-    snprintf(out, RBK_NUMBER_SIZE + REDBUCKET_NUMBER_SIZE, "%s/%s", shortest, units[best].name);
-}
-
-/* The limit as one would type it, its rate made readable. */
-static void print_limit_text(const struct redbucket_named_limit *limit, FILE *out)
-{
-    char text[REDBUCKET_LIMIT_TEXT_SIZE];
-    char rate[RBK_NUMBER_SIZE + REDBUCKET_NUMBER_SIZE];
-    char name[RBK_PRINTABLE_SIZE];
-    const size_t name_len = strlen(limit->name);
-    const char *rest;
-
-    redbucket_limit_format(limit, text);
-    rest = text + (name_len < strlen(text) ? name_len : strlen(text));
-    rest += strcspn(rest, ",");
-    format_rate(limit->limit.rate, rate);
-    rbk_printable((struct rbk_span){limit->name, name_len}, name_len, KEY_COLUMNS, name);
-    fprintf(out, "\n%s:%s%s\n", name, rate, rest);
-}
-
 static void print_limit_head(const struct rbk_summary_limit *limit, FILE *out)
 {
+    char text[RBK_LIMIT_SHOWN_SIZE];
     char requests[RBK_NUMBER_SIZE];
     char keys[RBK_NUMBER_SIZE];
     bool exact;
 
-    print_limit_text(limit->limit, out);
+    rbk_limit_shown(limit->limit, text);
+    fprintf(out, "\n%s\n", text);
     rbk_grouped(limit->requests, requests);
     rbk_grouped(rbk_hits_keys(limit->hits, &exact), keys);
     fprintf(out, "  %s %s, ", requests, limit->requests == 1 ? "request" : "requests");
@@ -178,38 +140,6 @@ static void print_limit(const struct rbk_summary_limit *limit, FILE *out)
         fprintf(out, "  + or more: there were too many keys to count each from the beginning\n");
 }
 
-/* "4 h", "30 s", "100 ms". */
-static void format_width(int64_t width_ms, char out[RBK_NUMBER_SIZE])
-{
-    static const struct {
-        int64_t ms;
-        const char *name;
-    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}, {1, "ms"}};
-    size_t i = 0;
-
-    while (width_ms % units[i].ms != 0)
-        i++;
-    snprintf(out, RBK_NUMBER_SIZE, "%lld %s", (long long)(width_ms / units[i].ms), units[i].name);
-}
-
-static enum rbk_civil_detail detail_of(int64_t width_ms)
-{
-    if (width_ms % 86400000 == 0)
-        return RBK_CIVIL_DAY;
-    if (width_ms % 60000 == 0)
-        return RBK_CIVIL_MINUTE;
-    return width_ms % 1000 == 0 ? RBK_CIVIL_SECOND : RBK_CIVIL_MILLISECOND;
-}
-
-static uint64_t bin_total(const struct rbk_histogram_bin *bin)
-{
-    uint64_t total = 0;
-
-    for (int kind = 0; kind < RBK_HISTOGRAM_KINDS; kind++)
-        total += bin->counts[kind];
-    return total;
-}
-
 /* What is there at all is seen: each kind that occurs has one character at least. */
 static void print_bar(const struct rbk_histogram_bin *bin, uint64_t most, size_t columns, FILE *out)
 {
@@ -233,40 +163,53 @@ static void print_row(const struct rbk_histogram *histogram, size_t index, uint6
     char numbers[3][RBK_NUMBER_SIZE];
     int len;
 
-    rbk_civil_format(begin_ms, detail_of(histogram->width_ms), begin);
-    rbk_grouped(bin_total(bin), numbers[0]);
+    rbk_civil_format(begin_ms, rbk_civil_detail_of(histogram->width_ms), begin);
+    rbk_grouped(rbk_histogram_total(bin), numbers[0]);
     rbk_grouped(bin->counts[RBK_HISTOGRAM_DELAYED], numbers[1]);
     rbk_grouped(bin->counts[RBK_HISTOGRAM_REJECTED], numbers[2]);
     len = fprintf(out, "%-16s %10s %9s %9s  ", begin, numbers[0], numbers[1], numbers[2]);
-    if (bin_total(bin) > 0 && len > 0 && len < WIDTH - 10)
+    if (rbk_histogram_total(bin) > 0 && len > 0 && len < WIDTH - 10)
         print_bar(bin, most, (size_t)(WIDTH - len), out);
     fprintf(out, "\n");
 }
 
 static void print_when(struct rbk_histogram *histogram, FILE *out)
 {
-    char width[RBK_NUMBER_SIZE];
-    char title[2 * RBK_NUMBER_SIZE];
+    char width[RBK_WIDTH_SIZE];
+    char title[2 * RBK_WIDTH_SIZE];
     uint64_t most = 1;
 
     if (histogram->len == 0)
         return;
-    rbk_histogram_settle(histogram);
-    format_width(histogram->width_ms, width);
+    rbk_histogram_settle(histogram, RBK_SUMMARY_ROWS);
+    rbk_width_format(histogram->width_ms, width);
     for (size_t i = 0; i < histogram->len; i++)
-        if (bin_total(&histogram->bins[i]) > most)
-            most = bin_total(&histogram->bins[i]);
+        if (rbk_histogram_total(&histogram->bins[i]) > most)
+            most = rbk_histogram_total(&histogram->bins[i]);
     snprintf(title, sizeof(title), "UTC, %s a row", width);
     fprintf(out, "\n%-16s   requests   delayed  rejected  . at once + delayed # rejected\n", title);
     for (size_t i = 0; i < histogram->len; i++)
         print_row(histogram, i, most, out);
 }
 
-void rbk_summary_print_text(struct rbk_summary *summary, const struct rbk_faults *faults, FILE *out)
+static void print_one(struct rbk_summary *summary, FILE *out)
 {
-    print_span(summary, out);
-    print_totals(summary, faults, out);
     for (size_t i = 0; i < summary->limits_len; i++)
         print_limit(&summary->limits[i], out);
     print_when(&summary->histogram, out);
+}
+
+enum redbucket_status rbk_findings_print_text(const struct rbk_findings *findings, FILE *out)
+{
+    enum redbucket_status status = REDBUCKET_OK;
+
+    print_span(findings->traffic, out);
+    if (findings->compared)
+        status = rbk_compare_print_text(findings, out);
+    else
+        print_totals(findings->summaries[0], findings->traffic, out);
+    print_damage(findings, out);
+    if (!findings->compared)
+        print_one(findings->summaries[0], out);
+    return status;
 }

@@ -13,7 +13,14 @@
 enum { HELD = 8 };
 
 static struct redbucket_named_limit limit;
-static struct redbucket_named_limit *const limits[] = {&limit};
+static struct redbucket_named_limit *limits[] = {&limit};
+static const char *names[] = {limit.name};
+static const struct rbk_limit_sets sets = {
+    .sets = {{.limits = limits, .names = names, .limits_len = 1}},
+    .len = 1,
+    .names = names,
+    .names_len = 1,
+};
 
 struct replay {
     struct rbk_engine *engine;
@@ -28,8 +35,7 @@ static void replay_begin(struct replay *replay, bool answers)
 {
     static char name[] = "log";
     static char *const files[] = {name};
-    struct rbk_engine_setup setup = {
-        .limits = limits, .limits_len = 1, .reorder_s = 300, .held = HELD};
+    struct rbk_engine_setup setup = {.sets = &sets, .reorder_s = 300, .held = HELD};
 
     *replay = (struct replay){.faults = {.files = files}};
     assert_int_equal(redbucket_limit_parse("ip:1/d,burst=1000", &limit, NULL), REDBUCKET_OK);
@@ -93,7 +99,6 @@ static void a_summary_decides_the_same(void **state)
     (void)state;
     for (int answers = 0; answers < 2; answers++) {
         struct replay replay;
-        const struct rbk_summary *summary;
 
         replay_begin(&replay, answers);
         put(&replay, 1000, 1);
@@ -102,9 +107,9 @@ static void a_summary_decides_the_same(void **state)
         put(&replay, 1000.5, 1);
         put(&replay, 999, 1);
         assert_int_equal(rbk_engine_finish(replay.engine), REDBUCKET_OK);
-        summary = rbk_engine_summary(replay.engine);
-        assert_int_equal(summary->accepted, HELD + 3);
-        assert_int_equal(summary->late, 2); /* one of 893, and 999: the bound was reached before */
+        assert_int_equal(rbk_engine_summaries(replay.engine)[0]->accepted, HELD + 3);
+        assert_int_equal(rbk_engine_traffic(replay.engine)->late,
+                         2); /* one of 893, and 999: the bound was reached before */
         replay_end(&replay);
     }
 }

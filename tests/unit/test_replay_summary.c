@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { BINS = 128, SHOWN = 24 };
+
 static struct rbk_span span(const char *text)
 {
     return (struct rbk_span){text, strlen(text)};
@@ -21,7 +23,7 @@ static struct rbk_span span(const char *text)
 static void hit(struct rbk_hits *hits, const char *key, unsigned rejected, unsigned delayed)
 {
     for (unsigned i = 0; i < rejected + delayed; i++)
-        assert_int_equal(rbk_hits_add(hits, span(key), i < rejected), REDBUCKET_OK);
+        assert_int_equal(rbk_hits_add(hits, span(key), i < rejected, 1), REDBUCKET_OK);
 }
 
 static void assert_hit(const struct rbk_hit *hit, const char *key, uint64_t rejected,
@@ -36,7 +38,7 @@ static void assert_hit(const struct rbk_hit *hit, const char *key, uint64_t reje
 
 static void keys_are_ranked_by_rejections_then_delays_then_bytes(void **state)
 {
-    struct rbk_hits *hits = rbk_hits_create(16);
+    struct rbk_hits *hits = rbk_hits_create(16, false);
     struct rbk_hit top[8];
     bool exact;
 
@@ -65,7 +67,7 @@ static void keys_are_ranked_by_rejections_then_delays_then_bytes(void **state)
 
 static void keys_longer_than_what_is_kept_are_told_apart(void **state)
 {
-    struct rbk_hits *hits = rbk_hits_create(16);
+    struct rbk_hits *hits = rbk_hits_create(16, false);
     struct rbk_hit top[4];
     char key[RBK_HITS_KEY + 20];
     bool exact;
@@ -75,10 +77,11 @@ static void keys_longer_than_what_is_kept_are_told_apart(void **state)
     memset(key, 'A', sizeof(key));
     for (size_t i = 0; i < 3; i++) {
         key[sizeof(key) - 2] = (char)('0' + i);
-        assert_int_equal(rbk_hits_add(hits, (struct rbk_span){key, sizeof(key) - 1}, true),
+        assert_int_equal(rbk_hits_add(hits, (struct rbk_span){key, sizeof(key) - 1}, true, 1),
                          REDBUCKET_OK);
     }
-    assert_int_equal(rbk_hits_add(hits, (struct rbk_span){key, RBK_HITS_KEY}, true), REDBUCKET_OK);
+    assert_int_equal(rbk_hits_add(hits, (struct rbk_span){key, RBK_HITS_KEY}, true, 1),
+                     REDBUCKET_OK);
     assert_int_equal(rbk_hits_keys(hits, &exact), 4);
     assert_int_equal(rbk_hits_top(hits, 4, top), 4);
     assert_int_equal(top[3].key_len, sizeof(key) - 1);
@@ -90,7 +93,7 @@ static void keys_longer_than_what_is_kept_are_told_apart(void **state)
 static void heavy_keys_are_found_in_a_crowd_that_does_not_fit(void **state)
 {
     enum { COUNTERS = 64, HEAVY = 5, HITS = 200000 };
-    struct rbk_hits *hits = rbk_hits_create(COUNTERS);
+    struct rbk_hits *hits = rbk_hits_create(COUNTERS, false);
     struct rbk_hit top[COUNTERS];
     unsigned counts[HEAVY] = {0};
     unsigned seed = 5;
@@ -109,7 +112,7 @@ static void heavy_keys_are_found_in_a_crowd_that_does_not_fit(void **state)
         } else {
             snprintf(key, sizeof(key), "crowd%d", rand_r(&seed) % 50000);
         }
-        assert_int_equal(rbk_hits_add(hits, span(key), true), REDBUCKET_OK);
+        assert_int_equal(rbk_hits_add(hits, span(key), true, i), REDBUCKET_OK);
     }
     len = rbk_hits_top(hits, COUNTERS, top);
     assert_int_equal(len, COUNTERS);
@@ -128,7 +131,7 @@ static void heavy_keys_are_found_in_a_crowd_that_does_not_fit(void **state)
 /* One counter: every other key takes it over, and inherits the count as what it may have missed. */
 static void a_counter_taken_over_says_what_it_may_have_missed(void **state)
 {
-    struct rbk_hits *hits = rbk_hits_create(1);
+    struct rbk_hits *hits = rbk_hits_create(1, false);
     struct rbk_hit top[1];
 
     (void)state;
@@ -148,7 +151,7 @@ static void a_counter_taken_over_says_what_it_may_have_missed(void **state)
 /* Whoever takes over takes the smallest, also when it wasn't the last to come. */
 static void the_smallest_counter_is_taken_over(void **state)
 {
-    struct rbk_hits *hits = rbk_hits_create(3);
+    struct rbk_hits *hits = rbk_hits_create(3, false);
     struct rbk_hit top[3];
 
     (void)state;
@@ -175,16 +178,74 @@ static uint64_t total(const struct rbk_histogram *histogram, enum rbk_histogram_
     return sum;
 }
 
-static void a_moment_is_one_bin(void **state)
+/* Two sketches of the same keys: each finds the other's, and says what it can't know. */
+static void a_key_is_found_in_another_sketch(void **state)
 {
-    struct rbk_histogram histogram = {0};
+    struct rbk_hits *one = rbk_hits_create(16, false);
+    struct rbk_hits *other = rbk_hits_create(2, false);
+    struct rbk_hit top[2];
+    struct rbk_hit found;
 
     (void)state;
-    rbk_histogram_settle(&histogram);
+    assert_non_null(one);
+    assert_non_null(other);
+    hit(one, "a", 5, 0);
+    hit(one, "b", 1, 0);
+    hit(other, "a", 0, 3);
+    assert_int_equal(rbk_hits_top(one, 2, top), 2);
+    rbk_hits_find(other, &top[0], &found);
+    assert_hit(&found, "a", 0, 3);
+    rbk_hits_find(other, &top[1], &found);
+    assert_hit(&found, "b", 0, 0);
+    hit(other, "c", 2, 0);
+    rbk_hits_find(other, &top[1], &found);
+    assert_hit(&found, "b", 0, 0);
+    hit(other, "d", 2, 0); /* takes over c's counter */
+    rbk_hits_find(other, &top[1], &found);
+    assert_int_equal(found.rejected + found.delayed, 0);
+    assert_int_equal(found.missed, 3);
+    rbk_hits_destroy(one);
+    rbk_hits_destroy(other);
+}
+
+/* A key's timeline has its own hits alone, also behind growing counters and for one that took a
+ * counter over. */
+static void a_timeline_has_the_hits_of_its_key(void **state)
+{
+    enum { KEYS = 300 };
+    struct rbk_hits *hits = rbk_hits_create(KEYS, true);
+    struct rbk_hit top[KEYS];
+
+    (void)state;
+    assert_non_null(hits);
+    for (int i = 0; i < KEYS * 7; i++) {
+        char key[16];
+
+        snprintf(key, sizeof(key), "key%d", i % KEYS);
+        assert_int_equal(rbk_hits_add(hits, span(key), i % 2 == 0, i), REDBUCKET_OK);
+    }
+    assert_int_equal(rbk_hits_add(hits, span("late"), true, 1e6), REDBUCKET_OK);
+    assert_int_equal(rbk_hits_top(hits, KEYS, top), KEYS);
+    for (size_t i = 0; i < KEYS; i++) {
+        assert_non_null(top[i].timeline);
+        assert_int_equal(total(top[i].timeline, RBK_HISTOGRAM_REJECTED), top[i].rejected);
+        assert_int_equal(total(top[i].timeline, RBK_HISTOGRAM_DELAYED), top[i].delayed);
+    }
+    rbk_hits_destroy(hits);
+}
+
+static void a_moment_is_one_bin(void **state)
+{
+    struct rbk_histogram_bin bins[BINS];
+    struct rbk_histogram histogram;
+
+    (void)state;
+    rbk_histogram_init(&histogram, bins, BINS);
+    rbk_histogram_settle(&histogram, SHOWN);
     assert_int_equal(histogram.len, 0);
     for (int i = 0; i < 3; i++)
         rbk_histogram_add(&histogram, 1431857103, RBK_HISTOGRAM_REJECTED);
-    rbk_histogram_settle(&histogram);
+    rbk_histogram_settle(&histogram, SHOWN);
     assert_int_equal(histogram.len, 1);
     assert_int_equal(histogram.bins[0].counts[RBK_HISTOGRAM_REJECTED], 3);
     assert_int_equal(histogram.first * histogram.width_ms, INT64_C(1431857103000));
@@ -192,13 +253,15 @@ static void a_moment_is_one_bin(void **state)
 
 static void four_days_are_shown_in_rows_of_hours(void **state)
 {
-    struct rbk_histogram histogram = {0};
+    struct rbk_histogram_bin bins[BINS];
+    struct rbk_histogram histogram;
 
     (void)state;
+    rbk_histogram_init(&histogram, bins, BINS);
     /* From 2015-05-17 10:05 on, 83 hours, one a minute. */
     for (int i = 0; i < 83 * 60; i++)
         rbk_histogram_add(&histogram, 1431857103.0 + i * 60, RBK_HISTOGRAM_AT_ONCE);
-    rbk_histogram_settle(&histogram);
+    rbk_histogram_settle(&histogram, SHOWN);
     assert_int_equal(histogram.width_ms, 4 * 3600 * 1000);
     assert_int_equal(histogram.first, 1431849600 / (4 * 3600)); /* 08:00 */
     assert_int_equal(histogram.len, 22);
@@ -216,16 +279,18 @@ static void nothing_is_lost_however_times_jump(void **state)
 
     (void)state;
     for (size_t scale = 0; scale < sizeof(scales) / sizeof(scales[0]); scale++) {
-        struct rbk_histogram histogram = {0};
+        struct rbk_histogram_bin bins[BINS];
+        struct rbk_histogram histogram;
 
+        rbk_histogram_init(&histogram, bins, BINS);
         for (int i = 0; i < 2000; i++) {
             const double time_s = ((double)rand_r(&seed) / RAND_MAX - 0.5) * scales[scale] * 100;
 
             rbk_histogram_add(&histogram, time_s, (enum rbk_histogram_kind)(i % 3));
-            assert_true(histogram.len <= RBK_HISTOGRAM_BINS);
+            assert_true(histogram.len <= BINS);
         }
-        rbk_histogram_settle(&histogram);
-        assert_true(histogram.len <= RBK_HISTOGRAM_SHOWN);
+        rbk_histogram_settle(&histogram, SHOWN);
+        assert_true(histogram.len <= SHOWN);
         for (int kind = 0; kind < RBK_HISTOGRAM_KINDS; kind++)
             assert_in_range(total(&histogram, (enum rbk_histogram_kind)kind), 666, 667);
     }
@@ -234,17 +299,19 @@ static void nothing_is_lost_however_times_jump(void **state)
 /* Each count is in the bin of its time: merged bins against a plain division. */
 static void counts_stay_in_the_bin_of_their_time(void **state)
 {
-    struct rbk_histogram histogram = {0};
-    uint64_t expected[RBK_HISTOGRAM_SHOWN] = {0};
+    struct rbk_histogram_bin bins[BINS];
+    struct rbk_histogram histogram;
+    uint64_t expected[SHOWN] = {0};
     static double times[5000];
     unsigned seed = 13;
 
     (void)state;
+    rbk_histogram_init(&histogram, bins, BINS);
     for (int i = 0; i < 5000; i++) {
         times[i] = -5000 + (double)(rand_r(&seed) % 9000);
         rbk_histogram_add(&histogram, times[i], RBK_HISTOGRAM_DELAYED);
     }
-    rbk_histogram_settle(&histogram);
+    rbk_histogram_settle(&histogram, SHOWN);
     for (int i = 0; i < 5000; i++) {
         const int64_t from_first = (int64_t)times[i] * 1000 - histogram.first * histogram.width_ms;
 
@@ -336,6 +403,8 @@ int main(void)
         cmocka_unit_test(heavy_keys_are_found_in_a_crowd_that_does_not_fit),
         cmocka_unit_test(a_counter_taken_over_says_what_it_may_have_missed),
         cmocka_unit_test(the_smallest_counter_is_taken_over),
+        cmocka_unit_test(a_key_is_found_in_another_sketch),
+        cmocka_unit_test(a_timeline_has_the_hits_of_its_key),
         cmocka_unit_test(a_moment_is_one_bin),
         cmocka_unit_test(four_days_are_shown_in_rows_of_hours),
         cmocka_unit_test(nothing_is_lost_however_times_jump),
