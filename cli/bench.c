@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "json.h"
 #include "load.h"
+#include "metrics.h"
 
 #include <string.h>
 
@@ -17,12 +18,14 @@ enum {
     BENCH_SECONDS = CLI_OPTION_OWN,
     BENCH_THREADS,
     BENCH_KEYS,
+    BENCH_METRICS,
 };
 
 struct bench {
     const struct cli_context *context;
     struct redbucket_store *store;
     struct cli_load load;
+    bool metrics;
 };
 
 /* ---- What is printed ----------------------------------------------------------------------- */
@@ -126,6 +129,8 @@ static int bench_store(struct bench *bench)
         status = rbk_load_run(&bench->load, &result);
         rbk_load_forget(&bench->load);
     }
+    if (status == CLI_DONE && bench->metrics)
+        return rbk_metrics_print(bench->context, bench->store);
     if (status == CLI_DONE && bench->context->json)
         print_json(bench, &result);
     else if (status == CLI_DONE)
@@ -153,6 +158,9 @@ static int read_options(struct cli_context *context, int argc, char **argv, stru
             break;
         case BENCH_KEYS:
             status = rbk_cli_count_option("--keys", optarg, keys_range, &bench->load.keys);
+            break;
+        case BENCH_METRICS:
+            bench->metrics = true;
             break;
         case CLI_OPTION_STOP:
             return CLI_OPTION_STOP;
@@ -193,12 +201,13 @@ static const struct option options[] = {
     {"seconds", required_argument, NULL, BENCH_SECONDS},
     {"threads", required_argument, NULL, BENCH_THREADS},
     {"keys", required_argument, NULL, BENCH_KEYS},
+    {"metrics", no_argument, NULL, BENCH_METRICS},
     {NULL, 0, NULL, 0},
 };
 
 const struct cli_command rbk_cli_bench = {
     .name = "bench",
-    .arguments = "[--seconds N] [--threads N] [--keys N]",
+    .arguments = "[--seconds N] [--threads N] [--keys N] [--metrics]",
     .summary = "measure decisions a second and latency of this store, here",
     .help = "Asks for permits as fast as it can, and says how many decisions a second the\n"
             "store made and how long one took (mean, p50, p99, max; every 32nd is timed).\n"
@@ -206,6 +215,7 @@ const struct cli_command rbk_cli_bench = {
             "  --seconds N  for how long; 1 when not given\n"
             "  --threads N  from how many threads; 1 when not given\n"
             "  --keys N     over how many keys, taken at random; 1 when not given\n"
+            "  --metrics    print what the store has counted meanwhile as OpenMetrics text\n"
             "\n"
             "It uses a limit of its own, whose zone is redbucket-bench, and forgets its keys\n"
             "at the end; the limits that are configured play no part. In a shared store the\n"

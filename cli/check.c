@@ -8,12 +8,17 @@
 #include "commands.h"
 #include "describe.h"
 #include "json.h"
+#include "metrics.h"
 #include "slots.h"
 
 #include <inttypes.h>
 
 /* Of every cluster. */
 #define SLOTS 16384u
+
+enum {
+    CHECK_METRICS = CLI_OPTION_OWN,
+};
 
 /* The numbers of a store, in the order in which they are shown. */
 static const struct number {
@@ -263,22 +268,46 @@ static int check(const struct cli_context *context)
     return result;
 }
 
+/* The store's numbers and nothing else, for whoever collects them. */
+static int print_metrics(const struct cli_context *context)
+{
+    struct redbucket_store *store;
+    struct redbucket_limiter *limiter;
+    int result = rbk_cli_open(context, &store, &limiter);
+
+    if (result != CLI_DONE)
+        return result;
+    result = rbk_metrics_print(context, store);
+    rbk_cli_close(store, limiter);
+    return result;
+}
+
 static int run(struct cli_context *context, int argc, char **argv)
 {
-    const int code = rbk_cli_option(context, argc, argv);
+    bool metrics = false;
+    int code;
     int result;
 
+    while ((code = rbk_cli_option(context, argc, argv)) == CHECK_METRICS)
+        metrics = true;
     if (code == CLI_OPTION_STOP)
         return context->exit_status;
     if (optind < argc)
         return rbk_cli_fail(CLI_USAGE, "check", "\"%.60s\": expected no argument", argv[optind]);
     result = rbk_cli_configure(context);
-    return result == CLI_DONE ? check(context) : result;
+    if (result != CLI_DONE)
+        return result;
+    return metrics ? print_metrics(context) : check(context);
 }
+
+static const struct option options[] = {
+    {"metrics", no_argument, NULL, CHECK_METRICS},
+    {NULL, 0, NULL, 0},
+};
 
 const struct cli_command rbk_cli_check = {
     .name = "check",
-    .arguments = "",
+    .arguments = "[--metrics]",
     .summary = "show the configuration, and whether the store is there",
     .help = "Reads the configuration, prints the store and every limit in full, with what it\n"
             "allows in words, then opens the store and prints what it has counted since it\n"
@@ -288,6 +317,9 @@ const struct cli_command rbk_cli_check = {
             "Of one that sentinels name: where it is, which of them said so, and how many\n"
             "replicas follow it. Of a cluster: its masters, replicas and slots, and which\n"
             "limits are decided in one step under the key format.\n"
+            "\n"
+            "  --metrics  print what the store has counted as OpenMetrics text, and nothing\n"
+            "             else; a store on a server counts what a process asks of it\n"
             "\n"
             "  accepted   requests accepted; `delayed` of them with a wait\n"
             "  rejected   requests rejected\n"
@@ -301,5 +333,6 @@ const struct cli_command rbk_cli_check = {
             "Examples:\n"
             "  redbucket -c redbucket.conf check\n"
             "  redbucket -l ip:5/s,burst=10 check\n",
+    .options = options,
     .run = run,
 };

@@ -30,7 +30,12 @@ def run(*command):
 
 def interpreter(build):
     """The path of a Python that has it, made below the build directory once; or Missing."""
-    folder = os.path.join(build, "original")
+    return environment(os.path.join(build, "original"), PACKAGES, PROBE)
+
+
+def environment(folder, packages, probe):
+    """The path of a Python in the folder that has the packages, made there once, and has run the
+    probe; or Missing."""
     python = os.path.join(folder, "bin", "python")
     ready = os.path.join(folder, "ready")
     if os.path.exists(ready):
@@ -39,8 +44,8 @@ def interpreter(build):
     run(sys.executable, "-m", "venv", "--clear", "--without-pip", folder)
     target = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
     run(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-        "--retries", "2", "--timeout", "30", "--target", target, *PACKAGES)
-    run(python, "-c", PROBE)
+        "--retries", "2", "--timeout", "30", "--target", target, *packages)
+    run(python, "-c", probe)
     with open(ready, "w", encoding="utf-8"):
         pass
     return python

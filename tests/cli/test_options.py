@@ -72,7 +72,8 @@ class Mistakes(CommandTest):
                              "--cost --wait", "request", "ip=x", "--nosuch=1")
         self.assert_fails(2, f"peek: --wait: unknown option, expected one of {COMMON} --cost",
                           "-l", "ip:1", "peek", "ip=x", "--wait")
-        self.assert_fails(2, f"check: -q: unknown option, expected one of {COMMON}", "check", "-q")
+        self.assert_fails(2, f"check: -q: unknown option, expected one of {COMMON} --metrics", "check",
+                          "-q")
 
     def test_values_missing_and_unwanted(self):
         self.assert_fails(2, "usage: -l: expected a value", "-l")

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Statistics as OpenMetrics text. Each counter of the library is a metric of its own and none is
+ * computed from others: a difference of two numbers that are read one after the other can fall, and
+ * a counter that falls is taken for one that began anew.
+ *
+ * Invariant: the text is OpenMetrics, whatever the stores are called.
+ */
+#include "redbucket/metrics.h"
+
+#include "text/room.h"
+#include "text/utf8.h"
+
+#include <string.h>
+
+/* Which stores know of it. */
+enum scope {
+    OF_ALL,
+    OF_TABLES,
+    OF_SERVERS,
+};
+
+static const struct family {
+    const char *name;
+    const char *unit; /* or NULL */
+    const char *help;
+    size_t offset;
+    enum scope scope;
+    bool gauge;
+} families[] = {
+#define FIELD(name) offsetof(struct redbucket_statistics, name)
+    {"redbucket_accepted_requests", NULL, "Requests accepted, delayed ones among them.",
+     FIELD(accepted), OF_ALL, false},
+    {"redbucket_delayed_requests", NULL, "Requests accepted with a wait.", FIELD(delayed), OF_ALL,
+     false},
+    {"redbucket_rejected_requests", NULL, "Requests rejected, denied ones among them.",
+     FIELD(rejected), OF_ALL, false},
+    {"redbucket_denied_requests", NULL, "Requests rejected without asking the server.",
+     FIELD(denied), OF_SERVERS, false},
+    {"redbucket_failed_requests", NULL, "Requests that the server failed to answer.", FIELD(failed),
+     OF_SERVERS, false},
+    {"redbucket_degraded_requests", NULL, "Requests that a failure policy answered.",
+     FIELD(degraded), OF_ALL, false},
+    {"redbucket_refused_requests", NULL, "Requests that failed because the table was full.",
+     FIELD(full), OF_TABLES, false},
+    {"redbucket_evicted_buckets", NULL, "Buckets given up before they were empty.", FIELD(evicted),
+     OF_TABLES, false},
+    {"redbucket_recoveries", NULL, "Changes undone because a process died in the middle.",
+     FIELD(recovered), OF_TABLES, false},
+    {"redbucket_buckets", NULL, "Buckets held now.", FIELD(buckets), OF_TABLES, true},
+    {"redbucket_capacity_buckets", NULL, "Buckets with short keys that fit.", FIELD(capacity),
+     OF_TABLES, true},
+    {"redbucket_table_bytes", "bytes", "Memory set aside for the table.", FIELD(bytes), OF_TABLES,
+     true},
+#undef FIELD
+};
+
+/* Embedded stores have a table, and stores on a server have none. */
+static bool has_table(const struct redbucket_statistics *statistics)
+{
+    return statistics->size >= offsetof(struct redbucket_statistics, capacity) + sizeof(uint64_t) &&
+           statistics->capacity > 0;
+}
+
+static bool knows(const struct redbucket_statistics *statistics, const struct family *family)
+{
+    if (statistics->size < family->offset + sizeof(uint64_t))
+        return false;
+    if (family->scope == OF_ALL)
+        return true;
+    return has_table(statistics) == (family->scope == OF_TABLES);
+}
+
+static void put_label(struct rbk_room *room, const char *name)
+{
+    const size_t len = strlen(name);
+
+    for (size_t i = 0; i < len;) {
+        const size_t taken = rbk_utf8_length(name + i, len - i);
+
+        if (name[i] == '\n')
+            rbk_room_string(room, "\\n");
+        else if (name[i] == '"' || name[i] == '\\')
+            rbk_room_put(room, (const char[]){'\\', name[i]}, 2);
+        else if (taken == 0 || (unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            rbk_room_string(room, "\xef\xbf\xbd");
+        else
+            rbk_room_put(room, name + i, taken);
+        i += taken > 0 ? taken : 1;
+    }
+}
+
+static void put_sample(struct rbk_room *room, const struct family *family,
+                       const struct redbucket_metered *store)
+{
+    uint64_t number;
+
+    memcpy(&number, (const char *)store->statistics + family->offset, sizeof number);
+    rbk_room_string(room, family->name);
+    if (!family->gauge)
+        rbk_room_string(room, "_total");
+    rbk_room_string(room, "{store=\"");
+    put_label(room, store->name);
+    rbk_room_string(room, "\"} ");
+    rbk_room_integer(room, number);
+    rbk_room_string(room, "\n");
+}
+
+static void put_words(struct rbk_room *room, const char *what, const char *name, const char *value)
+{
+    rbk_room_string(room, "# ");
+    rbk_room_string(room, what);
+    rbk_room_string(room, " ");
+    rbk_room_string(room, name);
+    rbk_room_string(room, " ");
+    rbk_room_string(room, value);
+    rbk_room_string(room, "\n");
+}
+
+/* A metric that no store knows is left out altogether. */
+static void put_family(struct rbk_room *room, const struct family *family,
+                       const struct redbucket_metered *stores, size_t stores_len)
+{
+    bool begun = false;
+
+    for (size_t i = 0; i < stores_len; i++) {
+        if (!knows(stores[i].statistics, family))
+            continue;
+        if (!begun) {
+            put_words(room, "TYPE", family->name, family->gauge ? "gauge" : "counter");
+            if (family->unit != NULL)
+                put_words(room, "UNIT", family->name, family->unit);
+            put_words(room, "HELP", family->name, family->help);
+        }
+        begun = true;
+        put_sample(room, family, &stores[i]);
+    }
+}
+
+static void put_version(struct rbk_room *room)
+{
+    put_words(room, "TYPE", "redbucket_build", "info");
+    put_words(room, "HELP", "redbucket_build", "The library that counts.");
+    rbk_room_string(room, "redbucket_build_info{version=\"");
+    rbk_room_string(room, redbucket_version());
+    rbk_room_string(room, "\"} 1\n");
+}
+
+static enum redbucket_status check(const struct redbucket_metered *stores, size_t stores_len)
+{
+    for (size_t i = 0; i < stores_len; i++) {
+        if (stores[i].name == NULL || stores[i].statistics == NULL ||
+            stores[i].statistics->size < sizeof(size_t))
+            return REDBUCKET_ERROR_ARGUMENT;
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(stores[i].name, stores[j].name) == 0)
+                return REDBUCKET_ERROR_DUPLICATE;
+        }
+    }
+    return REDBUCKET_OK;
+}
+
+enum redbucket_status redbucket_metrics(const struct redbucket_metered *stores, size_t stores_len,
+                                        struct redbucket_text *text)
+{
+    struct rbk_room room = rbk_room_begin(text);
+    enum redbucket_status status = check(stores, stores_len);
+
+    if (status != REDBUCKET_OK)
+        return status;
+    put_version(&room);
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        put_family(&room, &families[i], stores, stores_len);
+    rbk_room_string(&room, "# EOF\n");
+    return rbk_room_end(&room);
+}
