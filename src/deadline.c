@@ -4,6 +4,8 @@
  */
 #include "deadline.h"
 
+#include "wait.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -34,6 +36,9 @@ double rbk_deadline_left(const struct rbk_deadline *deadline)
 {
     struct timespec now;
 
+    if (rbk_wait_is_over())
+        return 0.0;
+
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     double left = (double)(deadline->at.tv_sec - now.tv_sec) +
                   (double)(deadline->at.tv_nsec - now.tv_nsec) * 1e-9;
@@ -51,6 +56,8 @@ int rbk_deadline_left_ms(const struct rbk_deadline *deadline)
 bool rbk_deadline_await(pthread_cond_t *condition, pthread_mutex_t *mutex,
                         const struct rbk_deadline *deadline)
 {
+    if (rbk_wait_unlocked(mutex))
+        return rbk_deadline_left(deadline) > 0.0;
 #ifdef HAVE_CLOCKWAIT
     return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &deadline->at) != ETIMEDOUT;
 #else

@@ -21,7 +21,7 @@ double rbk_monotonic_now(void);
 /* Sets the deadline to so many seconds (at least 0) from now. */
 void rbk_deadline_start(struct rbk_deadline *deadline, double seconds);
 
-/* Seconds left, 0 when it has passed. */
+/* Seconds left, 0 when it has passed, or nobody waits any more. */
 double rbk_deadline_left(const struct rbk_deadline *deadline);
 
 /* The same for poll: whole milliseconds, rounded up, at most INT_MAX. */

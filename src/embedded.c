@@ -5,11 +5,16 @@
  */
 #include "embedded.h"
 
+#include "wait.h"
+
 #include <string.h>
 #include <sys/random.h>
 
 _Static_assert(RBK_TABLE_CLAIMS >= REDBUCKET_KEYS_MAX, "a request's claims are applied together");
 _Static_assert(RBK_TABLE_SHARDS_MAX <= 64, "a set of shards is a word");
+
+/* Seconds between two tries of a fiber to get locks. */
+#define PAUSE 0.001
 
 /* What happened under the locks, to be told once they are free. */
 enum {
@@ -43,8 +48,8 @@ static void unlock_all(struct rbk_embedded *embedded, uint64_t shards)
         embedded->unlock(embedded, (unsigned)__builtin_ctzll(shards));
 }
 
-static enum redbucket_status lock_all(struct rbk_embedded *embedded, uint64_t shards,
-                                      double *waited, unsigned *met)
+static enum redbucket_status try_to_lock_all(struct rbk_embedded *embedded, uint64_t shards,
+                                             double *waited, unsigned *met)
 {
     uint64_t locked = 0;
 
@@ -63,6 +68,21 @@ static enum redbucket_status lock_all(struct rbk_embedded *embedded, uint64_t sh
         }
     }
     return REDBUCKET_OK;
+}
+
+static enum redbucket_status lock_all(struct rbk_embedded *embedded, uint64_t shards,
+                                      double *waited, unsigned *met)
+{
+    enum redbucket_status status = try_to_lock_all(embedded, shards, waited, met);
+
+    while (status == REDBUCKET_ERROR_CONFLICT) {
+        double before = rbk_monotonic_now();
+
+        rbk_wait_pause(PAUSE);
+        *waited += rbk_monotonic_now() - before;
+        status = try_to_lock_all(embedded, shards, waited, met);
+    }
+    return status;
 }
 
 /* Holding no lock. */

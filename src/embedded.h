@@ -21,7 +21,8 @@ struct rbk_embedded {
     struct rbk_table *table;
 
     /* OK, or ERROR_TIMEOUT once *waited, which it adds to, is the store's timeout, or
-     * ERROR_SYSTEM. */
+     * ERROR_SYSTEM. On a fiber also ERROR_CONFLICT: somebody holds it for longer than usual, and
+     * other locks are not to be held meanwhile. */
     enum redbucket_status (*lock)(struct rbk_embedded *embedded, unsigned shard, double *waited);
     void (*unlock)(struct rbk_embedded *embedded, unsigned shard);
 

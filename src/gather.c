@@ -14,11 +14,12 @@
 #include "fork_page.h"
 #include "front.h"
 #include "futex.h"
+#include "wait.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Longer arrays are batches already. */
+/* Longer arrays are batches already, as are those that come on a fiber. */
 #define GATHERED_MAX 32u
 
 /* Requests of one flight, where the store has no smaller number. */
@@ -330,7 +331,7 @@ static struct lane *lane_of(const struct gather *gather, const struct rbk_reques
     const struct redbucket_store *inner = gather->front.inner;
     size_t number;
 
-    if (len == 0 || len > GATHERED_MAX)
+    if (len == 0 || len > GATHERED_MAX || rbk_wait_on_fiber())
         return NULL;
     number = inner->ops->lane(inner, &requests[0]);
     for (size_t i = 1; i < len && number != RBK_NONE; i++) {

@@ -6,6 +6,7 @@
 #include "policy.h"
 
 #include "front.h"
+#include "wait.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -99,12 +100,15 @@ static void answer(struct policy *policy, struct rbk_request *request)
                        "the store failed, its failure policy answers");
 }
 
+/* Once nobody waits any more, there is nobody to answer. */
 static void decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
                    struct rbk_batch *batch)
 {
     struct policy *policy = policy_of(store);
 
     policy->front.inner->ops->decide(policy->front.inner, requests, len, batch);
+    if (rbk_wait_is_over())
+        return;
     for (size_t i = 0; i < len; i++) {
         if (store_failed(requests[i].status))
             answer(policy, &requests[i]);

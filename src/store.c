@@ -9,6 +9,7 @@
 #include "gather.h"
 #include "policy.h"
 #include "url.h"
+#include "wait.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -244,8 +245,23 @@ void redbucket_store_listen(struct redbucket_store *store, redbucket_listener *l
     store->listener_data = data;
 }
 
+struct news {
+    struct redbucket_store *store;
+    enum redbucket_event event;
+    const char *message;
+};
+
+static void tell(void *data)
+{
+    const struct news *news = data;
+
+    news->store->listener(news->store->listener_data, news->event, news->message);
+}
+
 void rbk_store_tell(struct redbucket_store *store, enum redbucket_event event, const char *message)
 {
+    struct news news = {store, event, message};
+
     if (store->listener != NULL)
-        store->listener(store->listener_data, event, message);
+        rbk_wait_call(tell, &news);
 }

@@ -8,12 +8,16 @@
 #include "embedded.h"
 #include "shm_file.h"
 #include "url.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NAME_MAX_LEN 200
+
+/* Seconds for which locks are held at the most, when their holders run. */
+#define SHORTLY 50e-6
 
 struct shm {
     struct rbk_embedded embedded;
@@ -46,18 +50,22 @@ static int lock_until(pthread_mutex_t *mutex, const struct rbk_deadline *until)
 }
 #endif
 
-/* Waits for a lock that somebody holds, for as long as the call has left to wait. */
+/* Waits for a lock that somebody holds, for as long as the call has left to wait. A fiber waits
+ * only for as long as a lock is usually held. */
 static int wait_for(pthread_mutex_t *mutex, double timeout, double *waited)
 {
+    double left = timeout - *waited;
+    bool shortly = rbk_wait_on_fiber() && left > SHORTLY;
+    double most = shortly ? SHORTLY : left;
     struct rbk_deadline deadline;
     int number;
 
-    if (*waited >= timeout)
+    if (left <= 0.0 || rbk_wait_is_over())
         return ETIMEDOUT;
-    rbk_deadline_start(&deadline, timeout - *waited);
+    rbk_deadline_start(&deadline, most);
     number = lock_until(mutex, &deadline);
-    *waited = timeout - rbk_deadline_left(&deadline);
-    return number;
+    *waited += most - rbk_deadline_left(&deadline);
+    return number == ETIMEDOUT && shortly ? EBUSY : number;
 }
 
 static enum redbucket_status lock(struct rbk_embedded *embedded, unsigned shard, double *waited)
@@ -72,6 +80,8 @@ static enum redbucket_status lock(struct rbk_embedded *embedded, unsigned shard,
         number = pthread_mutex_consistent(mutex);
     if (number == 0)
         return REDBUCKET_OK;
+    if (number == EBUSY)
+        return REDBUCKET_ERROR_CONFLICT;
     return number == ETIMEDOUT ? REDBUCKET_ERROR_TIMEOUT : REDBUCKET_ERROR_SYSTEM;
 }
 
@@ -156,6 +166,7 @@ enum redbucket_status rbk_shm_open(const struct rbk_url *url, struct redbucket_s
     shm->embedded.lock = lock;
     shm->embedded.unlock = unlock;
     shm->timeout = wanted.timeout;
+    shm->embedded.store.timeout = wanted.timeout;
     status = rbk_shm_file_open(&wanted, &shm->file, error);
     if (status == REDBUCKET_OK &&
         !rbk_table_attach(&shm->table, shm->file.table, shm->file.table_size))

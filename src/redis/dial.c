@@ -5,6 +5,8 @@
  */
 #include "redis/dial.h"
 
+#include "wait.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -88,7 +90,7 @@ static int connect_now(struct rbk_stream *stream, const struct rbk_address *addr
 
         if (left_ms == 0)
             return ETIMEDOUT;
-        (void)poll(NULL, 0, left_ms < QUEUE_PAUSE_MS ? left_ms : QUEUE_PAUSE_MS);
+        rbk_wait_pause((left_ms < QUEUE_PAUSE_MS ? left_ms : QUEUE_PAUSE_MS) * 1e-3);
     }
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "fork_page.h"
 #include "redis/handshake.h"
 #include "redis/master.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -311,7 +312,7 @@ static void judge_locked(struct rbk_pool *pool, const struct rbk_peer *peer,
 void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_status status,
                    bool usable)
 {
-    bool down = server_is_down(status, peer);
+    bool down = !rbk_wait_is_over() && server_is_down(status, peer);
     struct news news;
 
     if (pool->master != NULL && (down || status == REDBUCKET_ERROR_IO))

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "fork_page.h"
 #include "url.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -187,12 +188,20 @@ static int begin_locked(struct rbk_resolver *resolver)
     return number;
 }
 
+/* False when the deadline has passed. May return early. */
+static bool wait_locked(struct page *page, const struct rbk_deadline *deadline)
+{
+    if (rbk_wait_unlocked(&page->mutex))
+        return rbk_deadline_left(deadline) > 0.0;
+    return pthread_cond_timedwait(&page->ended, &page->mutex, &deadline->at) != ETIMEDOUT;
+}
+
 static bool await_locked(struct page *page, const struct rbk_deadline *deadline)
 {
     unsigned long long before = page->answers;
 
     while (page->answers == before) {
-        if (pthread_cond_timedwait(&page->ended, &page->mutex, &deadline->at) == ETIMEDOUT)
+        if (!wait_locked(page, deadline))
             return page->answers != before;
     }
     return true;

@@ -5,6 +5,7 @@
 #include "redis/stream.h"
 
 #include "redis/tls.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -101,7 +102,7 @@ int rbk_stream_poll(struct pollfd *polled, size_t len, const struct rbk_deadline
 {
     while (!*late) {
         int left_ms = rbk_deadline_left_ms(deadline);
-        int ready = poll(polled, (nfds_t)len, left_ms);
+        int ready = rbk_wait_poll(polled, len, left_ms);
 
         *late = left_ms == 0;
         if (ready > 0)

@@ -9,8 +9,8 @@
  */
 #include "redis/errand.h"
 #include "redis/look.h"
+#include "wait.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,12 +293,10 @@ static bool back_off(struct rbk_use *use, unsigned attempts, double took)
 {
     double most = BACK_OFF / 16 * (double)(1u << (attempts < 4 ? attempts : 4));
     double wait = most * rbk_pool_random(use->pool) / UINT32_MAX;
-    struct timespec pause = {.tv_nsec = (long)(wait * 1e9)};
 
     if (wait + took >= rbk_deadline_left(use->deadline))
         return false;
-    while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
-        continue;
+    rbk_wait_pause(wait);
     /* A busy machine may have let it sleep for longer. */
     return rbk_deadline_left(use->deadline) > took;
 }
