@@ -79,5 +79,7 @@ void rbk_front_init(struct rbk_front *front, struct redbucket_store *inner)
         .far = ops->far,
     };
     front->store.ops = &front->ops;
+    front->store.timeout = inner->timeout;
+    front->store.connections = inner->connections;
     redbucket_store_listen(inner, pass_on, &front->store);
 }

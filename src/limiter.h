@@ -29,4 +29,12 @@ struct redbucket_limiter {
 const struct rbk_named *rbk_limiter_find(const struct redbucket_limiter *limiter, const char *name,
                                          size_t name_len);
 
+/* What is wrong with a request before anybody has to be asked, or OK. */
+enum redbucket_status rbk_request_check(const struct redbucket_limiter *limiter,
+                                        const struct redbucket_request *request);
+
+/* As redbucket_decide, for a caller who has waited for so many seconds already. */
+void rbk_decide_waited(struct redbucket_limiter *limiter, struct redbucket_request *requests,
+                       size_t requests_len, double waited);
+
 #endif

@@ -219,11 +219,9 @@ static void decide_all(struct redbucket_limiter *limiter, struct redbucket_reque
         done += decide_piece(limiter, requests + done, requests_len - done, piece, batch);
 }
 
-static enum redbucket_status decide(struct redbucket_limiter *limiter,
-                                    struct redbucket_request *requests, size_t requests_len,
-                                    const double *now)
+static void decide_in_pieces(struct redbucket_limiter *limiter, struct redbucket_request *requests,
+                             size_t requests_len, struct rbk_batch *batch)
 {
-    struct rbk_batch batch = {.now = now};
     struct long_piece *memory = NULL;
     struct short_piece here;
     struct piece piece;
@@ -231,8 +229,15 @@ static enum redbucket_status decide(struct redbucket_limiter *limiter,
     if (requests_len > PIECE_REQUESTS && limiter->store->ops->far)
         memory = malloc(sizeof *memory);
     piece = memory != NULL ? piece_in_long(memory) : piece_in_short(&here);
-    decide_all(limiter, requests, requests_len, &piece, &batch);
+    decide_all(limiter, requests, requests_len, &piece, batch);
     free(memory);
+}
+
+static enum redbucket_status decide(struct redbucket_limiter *limiter,
+                                    struct redbucket_request *requests, size_t requests_len,
+                                    const double *now)
+{
+    decide_in_pieces(limiter, requests, requests_len, &(struct rbk_batch){.now = now});
     for (size_t i = 0; i < requests_len; i++) {
         if (requests[i].status != REDBUCKET_OK)
             return requests[i].status;
@@ -263,6 +268,24 @@ enum redbucket_status redbucket_decide_at(struct redbucket_limiter *limiter,
         requests[i].failed = REDBUCKET_NONE;
     }
     return status;
+}
+
+void rbk_decide_waited(struct redbucket_limiter *limiter, struct redbucket_request *requests,
+                       size_t requests_len, double waited)
+{
+    decide_in_pieces(limiter, requests, requests_len, &(struct rbk_batch){.waited = waited});
+}
+
+enum redbucket_status rbk_request_check(const struct redbucket_limiter *limiter,
+                                        const struct redbucket_request *request)
+{
+    struct rbk_key keys[REDBUCKET_KEYS_MAX];
+    struct rbk_claim claims[REDBUCKET_KEYS_MAX];
+    struct piece piece = {.keys = keys, .claims = claims};
+    enum redbucket_status status = check_arguments(request);
+    size_t failed;
+
+    return status == REDBUCKET_OK ? add_keys(limiter, request, &piece, &failed) : status;
 }
 
 enum redbucket_status redbucket_request(struct redbucket_limiter *limiter,

@@ -86,6 +86,8 @@ struct redbucket_store {
     const struct rbk_store_ops *ops;
     redbucket_listener *listener; /* set before the store is shared, then immutable */
     void *listener_data;
+    double timeout;       /* seconds that a call of `decide` may take; 0: it waits for nobody */
+    unsigned connections; /* how many calls may be under way at a time; 0: it doesn't matter */
 };
 
 /* Gives requests a status that is no answer. */

@@ -230,6 +230,8 @@ enum redbucket_status rbk_cluster_open(const struct rbk_url *url, struct redbuck
         close_cluster(&cluster->store);
         return status;
     }
+    cluster->store.timeout = cluster->options.timeout;
+    cluster->store.connections = cluster->options.connections;
     *store = &cluster->store;
     return REDBUCKET_OK;
 }

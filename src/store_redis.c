@@ -224,6 +224,8 @@ enum redbucket_status rbk_redis_open(const struct rbk_url *url, struct redbucket
         close_redis(&redis->store);
         return status;
     }
+    redis->store.timeout = redis->options.timeout;
+    redis->store.connections = redis->options.connections;
     *store = &redis->store;
     return REDBUCKET_OK;
 }

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Carrying tickets to the store and back.
+ */
+#include "async_trip.h"
+
+#include "limiter.h"
+
+#include <stdlib.h>
+
+/* Nanoseconds after which a trip looks for itself when its descriptors can't be watched. */
+#define LOOK_NS 1000000
+
+struct rbk_trip *rbk_trip_create(struct redbucket_limiter *limiter, struct rbk_reactor *reactor)
+{
+    struct rbk_trip *trip = malloc(sizeof *trip);
+
+    if (trip == NULL)
+        return NULL;
+    trip->limiter = limiter;
+    trip->reactor = reactor;
+    trip->len = 0;
+    trip->first = 0;
+    trip->ready = false;
+    trip->fiber = rbk_fiber_create();
+    if (trip->fiber == NULL) {
+        free(trip);
+        return NULL;
+    }
+    return trip;
+}
+
+void rbk_trip_destroy(struct rbk_trip *trip)
+{
+    if (trip == NULL)
+        return;
+    rbk_fiber_destroy(trip->fiber);
+    free(trip);
+}
+
+void rbk_trip_board(struct rbk_trip *trip, struct rbk_ticket *ticket)
+{
+    ticket->trip = trip;
+    ticket->seat = trip->len;
+    ticket->aboard++;
+    trip->seats[trip->len] = ticket;
+    trip->requests[trip->len++] = ticket->request;
+}
+
+void rbk_trip_leave(struct rbk_ticket *ticket)
+{
+    ticket->trip->requests[ticket->seat].verdicts = NULL;
+    ticket->trip = NULL;
+}
+
+struct rbk_ticket *rbk_trip_oldest(struct rbk_trip *trip)
+{
+    while (trip->first < trip->len && trip->seats[trip->first]->trip != trip)
+        trip->first++;
+    return trip->first < trip->len ? trip->seats[trip->first] : NULL;
+}
+
+/* ---- Under way --------------------------------------------------------------------------------
+ */
+
+static void decide(void *data)
+{
+    struct rbk_trip *trip = data;
+
+    rbk_decide_waited(trip->limiter, trip->requests, trip->len, trip->waited);
+}
+
+/* What it has to tell the host is told at once. */
+static void call_outside(struct rbk_trip *trip)
+{
+    const struct rbk_wait *wait = rbk_fiber_wait(trip->fiber);
+
+    while (rbk_fiber_busy(trip->fiber) && wait->call != NULL) {
+        wait->call(wait->data);
+        rbk_fiber_resume(trip->fiber);
+    }
+}
+
+static void look_soon(struct rbk_trip *trip)
+{
+    (void)clock_gettime(CLOCK_MONOTONIC, &trip->due);
+    trip->due.tv_nsec += LOOK_NS;
+    if (trip->due.tv_nsec >= 1000000000) {
+        trip->due.tv_nsec -= 1000000000;
+        trip->due.tv_sec++;
+    }
+}
+
+static void stay(struct rbk_trip *trip)
+{
+    const struct rbk_wait *wait = rbk_fiber_wait(trip->fiber);
+
+    call_outside(trip);
+    if (!rbk_fiber_busy(trip->fiber))
+        return;
+    trip->ready = false;
+    trip->due = wait->until;
+    if (!rbk_reactor_watch(trip->reactor, wait->polled, wait->polled_len, trip))
+        look_soon(trip);
+}
+
+void rbk_trip_begin(struct rbk_trip *trip, double waited)
+{
+    trip->waited = waited;
+    rbk_fiber_begin(trip->fiber, decide, trip);
+    stay(trip);
+}
+
+void rbk_trip_go_on(struct rbk_trip *trip)
+{
+    const struct rbk_wait *wait = rbk_fiber_wait(trip->fiber);
+
+    rbk_reactor_forget(trip->reactor, wait->polled, wait->polled_len);
+    rbk_fiber_resume(trip->fiber);
+    stay(trip);
+}
+
+bool rbk_trip_under_way(const struct rbk_trip *trip)
+{
+    return rbk_fiber_busy(trip->fiber);
+}
+
+void rbk_trip_cut_short(struct rbk_trip *trip)
+{
+    rbk_fiber_hurry(trip->fiber);
+    while (rbk_fiber_busy(trip->fiber))
+        rbk_trip_go_on(trip);
+}
+
+/* ---- Over -------------------------------------------------------------------------------------
+ */
+
+static void alight(struct rbk_trip *trip, size_t seat, struct rbk_tickets *answered)
+{
+    const struct redbucket_request *decided = &trip->requests[seat];
+    struct rbk_ticket *ticket = trip->seats[seat];
+
+    ticket->aboard--;
+    if (ticket->trip == trip) {
+        ticket->trip = NULL;
+        ticket->request.status = decided->status;
+        ticket->request.failed = decided->failed;
+        ticket->request.response = decided->response;
+        rbk_tickets_add(answered, ticket);
+    } else if (ticket->called) {
+        rbk_ticket_drop(ticket);
+    }
+}
+
+void rbk_trip_land(struct rbk_trip *trip, struct rbk_tickets *answered)
+{
+    for (size_t seat = 0; seat < trip->len; seat++)
+        alight(trip, seat, answered);
+    trip->len = 0;
+    trip->first = 0;
+}
