@@ -5,7 +5,7 @@
  * don't meet in these keys. The input is FORMAT NUL ZONE NUL ZONE NUL KEY NUL KEY, the last with
  * any bytes. Links the library's private key formats.
  */
-#include "wire/key_format.h"
+#include "wire/key_name.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -83,6 +83,33 @@ static int same(const struct name *a, const struct name *b)
     return a->len == b->len && (a->len == 0 || memcmp(a->bytes, b->bytes, a->len) == 0);
 }
 
+/* Read back, with the zone known and without: a guess is no longer, and writes the same name. */
+static void check_back(const struct rbk_key_format *format, const struct name *name,
+                       const struct rbk_key *key)
+{
+    unsigned char pattern[RBK_KEY_PATTERN_SIZE];
+    struct rbk_key found;
+
+    if (rbk_key_pattern(format, key, pattern) > sizeof pattern ||
+        rbk_key_pattern(format, NULL, pattern) > sizeof pattern)
+        abort();
+    if (!rbk_key_name_of(format, name->bytes, name->len, key, &found) ||
+        found.key_len != key->key_len ||
+        (found.key_len > 0 && memcmp(found.key, key->key, found.key_len) != 0))
+        abort();
+    if (key->zone_len == 0)
+        return;
+    if (rbk_key_name_guess(format, name->bytes, name->len, &found) == 0 ||
+        found.zone_len > key->zone_len)
+        abort();
+
+    struct name again = name_of(format, &found);
+
+    if (!same(&again, name))
+        abort();
+    free(again.bytes);
+}
+
 static void check(const struct rbk_key_format *format, const char *text, struct rbk_key keys[2])
 {
     struct name names[2];
@@ -94,6 +121,7 @@ static void check(const struct rbk_key_format *format, const char *text, struct 
         if (!same(&names[i], &expected))
             abort();
         free(expected.bytes);
+        check_back(format, &names[i], &keys[i]);
     }
     if (rbk_key_format_apart(format, &keys[0], &keys[1]) && same(&names[0], &names[1]))
         abort();

@@ -96,6 +96,23 @@ static void tell(struct rbk_embedded *embedded, unsigned met)
                        "the table is full of buckets that keep somebody out");
 }
 
+enum redbucket_status rbk_embedded_lock(struct rbk_embedded *embedded, unsigned shard)
+{
+    double waited = 0.0;
+    enum redbucket_status status;
+    unsigned met;
+
+    do { /* the host is told while the lock is free */
+        met = 0;
+        status = lock_all(embedded, (uint64_t)1 << shard, &waited, &met);
+        if (status == REDBUCKET_OK && met != 0) {
+            embedded->unlock(embedded, shard);
+            tell(embedded, met);
+        }
+    } while (status == REDBUCKET_OK && met != 0);
+    return status;
+}
+
 static enum redbucket_status fail_at(struct rbk_request *request, size_t index,
                                      enum redbucket_status status)
 {

@@ -26,6 +26,9 @@ struct rbk_embedded {
     enum redbucket_status (*lock)(struct rbk_embedded *embedded, unsigned shard, double *waited);
     void (*unlock)(struct rbk_embedded *embedded, unsigned shard);
 
+    /* Adds 1 for each other table that it has moved to; guarded by the lock. */
+    uint64_t generation;
+
     /* Makes room for more buckets, all shards locked; false when there is no memory. NULL for a
      * store of fixed size. */
     bool (*grow)(struct rbk_embedded *embedded, double now);
@@ -38,7 +41,13 @@ enum redbucket_status rbk_embedded_read(struct redbucket_store *store, const str
                                         struct rbk_state *state);
 enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,
                                               struct redbucket_statistics *statistics);
+enum redbucket_status rbk_embedded_walk(struct redbucket_store *store, struct rbk_walk *walk,
+                                        const struct rbk_visit *visit, bool *done);
 size_t rbk_embedded_key_max(const struct redbucket_store *store);
+
+/* Takes a shard's lock for something that isn't a decision, and puts it right if its last holder
+ * died. */
+enum redbucket_status rbk_embedded_lock(struct rbk_embedded *embedded, unsigned shard);
 
 /* Seconds by the clock of embedded stores, CLOCK_BOOTTIME: nobody can set it, it runs on while the
  * machine sleeps, and all processes of one boot see the same. */

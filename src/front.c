@@ -21,6 +21,12 @@ static enum redbucket_status statistics(struct redbucket_store *store,
     return inner_of(store)->ops->statistics(inner_of(store), out);
 }
 
+static enum redbucket_status walk(struct redbucket_store *store, struct rbk_walk *from,
+                                  const struct rbk_visit *visit, bool *done)
+{
+    return inner_of(store)->ops->walk(inner_of(store), from, visit, done);
+}
+
 static size_t key_max(const struct redbucket_store *store)
 {
     return inner_of(store)->ops->key_max(inner_of(store));
@@ -67,6 +73,7 @@ void rbk_front_init(struct rbk_front *front, struct redbucket_store *inner)
         .read = read_state,
         .statistics = statistics,
         .key_max = key_max,
+        .walk = walk,
         .apart = ops->apart != NULL ? apart : NULL,
         .colocation = ops->colocation != NULL ? colocation : NULL,
         .check = ops->check != NULL ? check : NULL,

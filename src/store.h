@@ -18,6 +18,8 @@
 
 struct redbucket_store;
 struct rbk_url;
+struct rbk_walk;
+struct rbk_visit;
 
 struct rbk_request {
     struct rbk_ask ask; /* `now` is the store's to fill in */
@@ -50,6 +52,10 @@ struct rbk_store_ops {
     enum redbucket_status (*statistics)(struct redbucket_store *store,
                                         struct redbucket_statistics *statistics);
     size_t (*key_max)(const struct redbucket_store *store);
+
+    /* A step of a walk; see redbucket_walk_step. */
+    enum redbucket_status (*walk)(struct redbucket_store *store, struct rbk_walk *walk,
+                                  const struct rbk_visit *visit, bool *done);
 
     /* False when a key of one zone could have the name of a key of the other; only the zones of `a`
      * and `b` matter. NULL where zones can't meet. */

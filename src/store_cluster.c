@@ -9,6 +9,7 @@
  */
 #include "redis/cluster.h"
 #include "redis/cluster_health.h"
+#include "redis/cluster_walk.h"
 #include "redis/tally.h"
 #include "redis/tls.h"
 #include "url.h"
@@ -112,6 +113,17 @@ static enum redbucket_status read_state(struct redbucket_store *store, const str
     return request.status;
 }
 
+static enum redbucket_status walk(struct redbucket_store *store, struct rbk_walk *from,
+                                  const struct rbk_visit *visit, bool *done)
+{
+    struct cluster *cluster = cluster_of(store);
+    struct rbk_deadline deadline;
+
+    rbk_nodes_enter(&cluster->nodes);
+    rbk_deadline_start(&deadline, cluster->options.timeout);
+    return rbk_cluster_walk(&cluster->nodes, &deadline, from, visit, done);
+}
+
 static enum redbucket_status statistics(struct redbucket_store *store,
                                         struct redbucket_statistics *out)
 {
@@ -193,6 +205,7 @@ static void close_cluster(struct redbucket_store *store)
 static const struct rbk_store_ops cluster_ops = {
     .decide = decide,
     .read = read_state,
+    .walk = walk,
     .statistics = statistics,
     .key_max = key_max,
     .apart = apart,

@@ -128,6 +128,7 @@ static bool grow(struct rbk_embedded *embedded, double now)
             rbk_table_take_counts(&next->table, &old->table);
             atomic_signal_fence(memory_order_seq_cst);
             embedded->table = &next->table;
+            embedded->generation++;
             atomic_signal_fence(memory_order_seq_cst);
             (void)munmap(old->bytes, old->size);
             return true;
@@ -150,6 +151,7 @@ static void close_memory(struct redbucket_store *store)
 static const struct rbk_store_ops memory_ops = {
     .decide = rbk_embedded_decide,
     .read = rbk_embedded_read,
+    .walk = rbk_embedded_walk,
     .statistics = rbk_embedded_statistics,
     .key_max = rbk_embedded_key_max,
     .close = close_memory,

@@ -13,6 +13,7 @@
 #include "redis/method.h"
 #include "redis/options.h"
 #include "redis/pool.h"
+#include "redis/scan.h"
 #include "redis/tally.h"
 #include "redis/tls.h"
 #include "url.h"
@@ -110,6 +111,16 @@ static enum redbucket_status read_state(struct redbucket_store *store, const str
     return status;
 }
 
+static enum redbucket_status walk(struct redbucket_store *store, struct rbk_walk *from,
+                                  const struct rbk_visit *visit, bool *done)
+{
+    struct redis *redis = redis_of(store);
+    struct rbk_deadline deadline;
+
+    rbk_deadline_start(&deadline, redis->options.timeout);
+    return rbk_scan_pool(&redis->pool, &deadline, from, visit, done);
+}
+
 static enum redbucket_status statistics(struct redbucket_store *store,
                                         struct redbucket_statistics *out)
 {
@@ -173,6 +184,7 @@ static void close_redis(struct redbucket_store *store)
 static const struct rbk_store_ops redis_ops = {
     .decide = decide,
     .read = read_state,
+    .walk = walk,
     .statistics = statistics,
     .key_max = key_max,
     .apart = apart,

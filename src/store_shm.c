@@ -110,6 +110,7 @@ static enum redbucket_status statistics(struct redbucket_store *store,
 static const struct rbk_store_ops shm_ops = {
     .decide = rbk_embedded_decide,
     .read = rbk_embedded_read,
+    .walk = rbk_embedded_walk,
     .statistics = statistics,
     .key_max = rbk_embedded_key_max,
     .close = close_shm,

@@ -15,16 +15,22 @@ static struct rbk_argument last_byte(enum rbk_codec codec)
                                    : (struct rbk_argument){"16", 2};
 }
 
+void rbk_look_range(enum rbk_codec codec, struct rbk_argument name,
+                    struct rbk_argument arguments[RBK_LOOK_RANGE])
+{
+    arguments[0] = (struct rbk_argument){"GETRANGE", 8};
+    arguments[1] = name;
+    arguments[2] = (struct rbk_argument){"0", 1};
+    arguments[3] = last_byte(codec);
+}
+
 void rbk_look_commands(enum rbk_codec codec, struct rbk_argument name,
                        struct rbk_argument arguments[RBK_LOOK_ARGUMENTS],
                        struct rbk_command commands[RBK_LOOK_COMMANDS])
 {
     arguments[0] = (struct rbk_argument){"TYPE", 4};
     arguments[1] = name;
-    arguments[2] = (struct rbk_argument){"GETRANGE", 8};
-    arguments[3] = name;
-    arguments[4] = (struct rbk_argument){"0", 1};
-    arguments[5] = last_byte(codec);
+    rbk_look_range(codec, name, arguments + 2);
     commands[0] = (struct rbk_command){arguments, 2};
     commands[1] = (struct rbk_command){arguments + 2, 4};
     commands[2] = commands[0];

@@ -17,6 +17,7 @@
 
 #define RBK_LOOK_COMMANDS  3u
 #define RBK_LOOK_ARGUMENTS 6u
+#define RBK_LOOK_RANGE     4u
 
 enum rbk_looked {
     RBK_LOOKED_NOTHING,
@@ -25,6 +26,10 @@ enum rbk_looked {
     RBK_LOOKED_OTHER, /* another type */
     RBK_LOOKED_NONSENSE,
 };
+
+/* The arguments of GETRANGE alone, for whoever can tell otherwise whether there is anything. */
+void rbk_look_range(enum rbk_codec codec, struct rbk_argument name,
+                    struct rbk_argument arguments[RBK_LOOK_RANGE]);
 
 /* Writes the commands, which point to the arguments and to the name. */
 void rbk_look_commands(enum rbk_codec codec, struct rbk_argument name,
