@@ -9,6 +9,7 @@
 #define RBK_FUTEX_H
 
 #include "deadline.h"
+#include "interrupt.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -19,14 +20,16 @@
 _Static_assert(sizeof(atomic_uint) == 4, "the kernel's words are of 32 bits");
 _Static_assert(sizeof(time_t) == sizeof(long), "this call takes the kernel's time of a long");
 
-/* Waits while the word is `value`, at most to the deadline: false when that has come. May return
- * for no reason. */
+/* Waits while the word is `value`, at most to the deadline: false when that has come, or the host
+ * waits no longer. May return for no reason. */
 static inline bool rbk_futex_await(atomic_uint *word, unsigned value,
                                    const struct rbk_deadline *deadline)
 {
     long result = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &deadline->at, NULL,
                           FUTEX_BITSET_MATCH_ANY);
 
+    if (result != 0 && errno == EINTR)
+        return !rbk_interrupted();
     return result == 0 || errno != ETIMEDOUT;
 }
 

@@ -53,8 +53,19 @@ extern PyType_Spec rbk_limiter_spec;
 int rbk_limiter_enter(struct limiter *limiter);
 void rbk_limiter_leave(struct limiter *limiter);
 
+/* A call that is under way without the interpreter's lock, so that other threads run, and that ends
+ * when a handler of a signal has raised: -1 then. */
+struct outing {
+    PyThreadState *thread;
+    bool raised;
+};
+
+void rbk_outing_begin(struct outing *outing);
+int rbk_outing_end(struct outing *outing);
+
 /* Has requests decided, by the clock of the limiter, without the interpreter's lock where that may
- * take long. -1 only when the clock raised; what became of each request is in it. */
+ * take long. -1 when the clock or a signal's handler raised; what became of each request is in it.
+ */
 int rbk_limiter_decide(struct limiter *limiter, struct redbucket_request *requests, size_t len);
 
 /* ---- Keys (keys.c) ------------------------------------------------------------------------- */

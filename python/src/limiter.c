@@ -119,25 +119,55 @@ static int read_clock(PyObject *clock, double *now)
     return *now == -1.0 && PyErr_Occurred() ? -1 : 0;
 }
 
+/* Runs what Python's signal handlers are to do, in the thread that may. */
+static bool has_had_enough(void *data)
+{
+    struct outing *outing = data;
+
+    PyEval_RestoreThread(outing->thread);
+    outing->raised = outing->raised || PyErr_CheckSignals() < 0;
+    outing->thread = PyEval_SaveThread();
+    return outing->raised;
+}
+
+void rbk_outing_begin(struct outing *outing)
+{
+    outing->raised = false;
+    outing->thread = PyEval_SaveThread();
+    redbucket_thread_interrupt(has_had_enough, outing);
+}
+
+int rbk_outing_end(struct outing *outing)
+{
+    redbucket_thread_interrupt(NULL, NULL);
+    PyEval_RestoreThread(outing->thread);
+    return outing->raised ? -1 : 0;
+}
+
+static void decide(const struct limiter *limiter, struct redbucket_request *requests, size_t len,
+                   double now)
+{
+    if (limiter->clock != NULL)
+        (void)!redbucket_decide_at(limiter->limiter, requests, len, now);
+    else
+        (void)!redbucket_decide(limiter->limiter, requests, len);
+}
+
 int rbk_limiter_decide(struct limiter *limiter, struct redbucket_request *requests, size_t len)
 {
-    PyThreadState *let_go = NULL;
+    struct outing outing;
     double now = 0.0;
 
     if (limiter->clock != NULL && read_clock(limiter->clock, &now) < 0)
         return -1;
-    const bool by_clock = limiter->clock != NULL;
-
     /* An embedded decision takes less time than letting the lock go. */
-    if (limiter->waits || len > LONG_ARRAY)
-        let_go = PyEval_SaveThread();
-    if (by_clock)
-        (void)!redbucket_decide_at(limiter->limiter, requests, len, now);
-    else
-        (void)!redbucket_decide(limiter->limiter, requests, len);
-    if (let_go != NULL)
-        PyEval_RestoreThread(let_go);
-    return 0;
+    if (!limiter->waits && len <= LONG_ARRAY) {
+        decide(limiter, requests, len, now);
+        return 0;
+    }
+    rbk_outing_begin(&outing);
+    decide(limiter, requests, len, now);
+    return rbk_outing_end(&outing);
 }
 
 /* ---- Methods ------------------------------------------------------------------------------- */

@@ -165,6 +165,9 @@ static bool is_old(void)
     return strtol(version, NULL, 10) == 3 && minor != NULL && strtol(minor + 1, NULL, 10) < 12;
 }
 
+/* Python finds it by its name. */
+PyMODINIT_FUNC PyInit__core(void);
+
 PyMODINIT_FUNC PyInit__core(void)
 {
     return PyModuleDef_Init(is_old() ? &definition_of_old : &definition);

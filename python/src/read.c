@@ -6,28 +6,38 @@
 
 #include <math.h>
 
+/* The state of the one key of a request. */
+static PyObject *read_one(struct limiter *limiter, struct redbucket_request *asked, PyObject *names)
+{
+    struct redbucket_state state = {0};
+    struct outing outing;
+
+    rbk_outing_begin(&outing);
+    asked->status = redbucket_read(limiter->limiter, &asked->keys[0], &state);
+    if (rbk_outing_end(&outing) < 0)
+        return NULL;
+    if (asked->status != REDBUCKET_OK)
+        return rbk_raise_request(limiter, asked, names);
+    if (!state.exists)
+        return Py_BuildValue("");
+    return PyObject_CallFunction(limiter->core->state_type, "dd", state.timestamp, state.value);
+}
+
 PyObject *rbk_read_state(PyObject *self, PyObject *args)
 {
     struct limiter *limiter = (struct limiter *)self;
     struct redbucket_key key;
-    struct redbucket_state state = {0};
     struct redbucket_request asked = {.keys = &key, .keys_len = 1, .failed = 0};
     PyObject *held[1], *name, *value, *result = NULL;
     struct keys keys = {&key, held, 0};
 
     if (!PyArg_ParseTuple(args, "UO:state", &name, &value) || rbk_limiter_enter(limiter) < 0)
         return NULL;
-    if (rbk_keys_add(&keys, name, value) == 0) {
-        PyObject *names = PyTuple_Pack(1, name);
+    PyObject *names = PyTuple_Pack(1, name);
 
-        Py_BEGIN_ALLOW_THREADS asked.status = redbucket_read(limiter->limiter, &key, &state);
-        Py_END_ALLOW_THREADS if (names != NULL && asked.status != REDBUCKET_OK)(void)
-            rbk_raise_request(limiter, &asked, names);
-        else if (names != NULL && !state.exists) result = Py_BuildValue("");
-        else if (names != NULL) result =
-            PyObject_CallFunction(limiter->core->state_type, "dd", state.timestamp, state.value);
-        Py_XDECREF(names);
-    }
+    if (names != NULL && rbk_keys_add(&keys, name, value) == 0)
+        result = read_one(limiter, &asked, names);
+    Py_XDECREF(names);
     rbk_keys_release(&keys);
     rbk_limiter_leave(limiter);
     return result;

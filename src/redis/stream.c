@@ -4,6 +4,7 @@
  */
 #include "redis/stream.h"
 
+#include "interrupt.h"
 #include "redis/tls.h"
 #include "wait.h"
 
@@ -109,6 +110,8 @@ int rbk_stream_poll(struct pollfd *polled, size_t len, const struct rbk_deadline
             return 0;
         if (ready < 0 && errno != EINTR && errno != EAGAIN)
             return errno;
+        if (ready < 0 && errno == EINTR && rbk_interrupted())
+            return ECANCELED;
     }
     return ETIMEDOUT;
 }

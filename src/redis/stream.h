@@ -53,9 +53,9 @@ bool rbk_stream_idle(struct rbk_stream *stream);
 bool rbk_stream_holds(const struct rbk_stream *stream);
 
 /*
- * Waits for poll's `events`. 0, ETIMEDOUT, or what poll says. What is there already when the
- * deadline has passed (this thread may have slept) may be taken, but once: drops that keep coming
- * would keep a caller for ever.
+ * Waits for poll's `events`. 0, ETIMEDOUT, ECANCELED when the host waits no longer, or what poll
+ * says. What is there already when the deadline has passed (this thread may have slept) may be
+ * taken, but once: drops that keep coming would keep a caller for ever.
  */
 int rbk_stream_wait(struct rbk_stream *stream, short events, const struct rbk_deadline *deadline);
 

@@ -128,6 +128,39 @@ static void a_storm_of_signals_disturbs_nothing(void **state)
     assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
 }
 
+/* A host that has had enough at the third signal. */
+static bool is_third(void *data)
+{
+    int *asked = data;
+
+    return ++*asked >= 3;
+}
+
+static void a_host_may_end_a_wait_at_a_signal(void **state)
+{
+    struct sigaction before;
+    struct test_actor peer;
+    struct test_caller caller;
+    int asked = 0;
+
+    (void)state;
+    handle(SIGALRM, &before);
+    test_actor_start(&peer, stay_silent, NULL);
+    test_caller_start(&caller, &peer);
+    redbucket_thread_interrupt(is_third, &asked);
+    start_storm(true);
+    double begin = test_now();
+
+    assert_int_equal(test_caller_say(&caller, "PING", 1, LONG_S), REDBUCKET_ERROR_IO);
+    assert_true(test_now() - begin < LONG_S / 2);
+    assert_int_equal(asked, 3);
+    redbucket_thread_interrupt(NULL, NULL);
+    start_storm(false);
+    test_caller_fini(&caller);
+    test_actor_stop(&peer);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+}
+
 static void close_copy(void *data)
 {
     rbk_connection_close(data);
@@ -163,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_closed_connection_raises_no_signal),
         cmocka_unit_test(a_storm_of_signals_disturbs_nothing),
+        cmocka_unit_test(a_host_may_end_a_wait_at_a_signal),
         cmocka_unit_test(a_child_closes_its_copy_and_no_more),
     };
 
