@@ -120,7 +120,7 @@ size_t redbucket_async_outstanding(const struct redbucket_async *async)
 
 bool redbucket_async_attach(struct redbucket_async *async, void (*detach)(void *data), void *data)
 {
-    if (async->detach != NULL)
+    if (async->detach != NULL && detach != NULL)
         return false;
     async->detach = detach;
     async->detach_data = data;

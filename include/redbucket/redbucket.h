@@ -696,7 +696,7 @@ REDBUCKET_API void redbucket_async_dispatch(struct redbucket_async *async);
 
 /*
  * For adapters: `detach` will be called with `data` when it is destroyed, to take the descriptor
- * from the loop while it is open. False when there is such a function already.
+ * from the loop while it is open. False when there is such a function already; NULL takes it back.
  */
 REDBUCKET_API bool redbucket_async_attach(struct redbucket_async *async, void (*detach)(void *data),
                                           void *data);

@@ -23,7 +23,10 @@ CXX = shlex.split(os.environ.get("CXX", ""))
 SHARED = os.path.join(BUILD, "libredbucket.so")
 STATIC = os.path.join(BUILD, "libredbucket.a")
 SONAME = "libredbucket.so.0"
-HEADERS = sorted(os.listdir(os.path.join(SOURCE, "include", "redbucket")))
+HEADERS = sorted(
+    name for name in os.listdir(os.path.join(SOURCE, "include", "redbucket")) if name.endswith(".h")
+)
+ADAPTERS = sorted(os.listdir(os.path.join(SOURCE, "include", "redbucket", "adapters")))
 
 # What a stranger may switch on in his own build, and the header must survive.
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wundef", "-Werror"]
@@ -96,6 +99,47 @@ class Header(unittest.TestCase):
             self.compile(*CXX, "-x", "c++", f"-std={standard}")
 
 
+class Adapters(unittest.TestCase):
+    """Each with hiredis and its event loop, whose own headers may be as they like."""
+
+    # What a loop's header is found by, and what has to be there for it.
+    LOOPS = {"glib.h": ["glib-2.0"], "libevent.h": ["libevent"], "libuv.h": ["libuv"]}
+
+    def hiredis(self):
+        home = os.path.join(SOURCE, "build-deps", "hiredis")
+        if os.path.isdir(os.path.join(home, "hiredis", "adapters")):
+            return ["-isystem", home]
+        if subprocess.run(["pkg-config", "--atleast-version=1.0", "hiredis"], check=False).returncode:
+            self.skipTest("no hiredis with adapters")
+        return []
+
+    def compile(self, header, *command):
+        packages = self.LOOPS.get(header, [])
+        for package in packages:
+            if subprocess.run(["pkg-config", "--exists", package], check=False).returncode:
+                self.skipTest(f"no {package}")
+        if header == "libev.h" and subprocess.run(
+            [*CC, "-E", "-"], input=b"#include <ev.h>", capture_output=True, check=False
+        ).returncode:
+            self.skipTest("no libev")
+        flags = shlex.split(output_of("pkg-config", "--cflags", *packages)) if packages else []
+        flags = ["-isystem" + flag[2:] if flag.startswith("-I") else flag for flag in flags]
+        output_of(*command, *STRICT, f"-I{SOURCE}/include", *self.hiredis(), *flags,
+                  "-fsyntax-only", "-", input=f"#include <redbucket/adapters/{header}>\n")
+
+    def test_stand_alone_in_c(self):
+        for header in ADAPTERS:
+            with self.subTest(header):
+                self.compile(header, *CC, "-x", "c", "-std=gnu11")
+
+    def test_stand_alone_in_cxx(self):
+        if not CXX:
+            self.skipTest("no C++ compiler")
+        for header in ADAPTERS:
+            with self.subTest(header):
+                self.compile(header, *CXX, "-x", "c++", "-std=gnu++20")
+
+
 class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -149,14 +193,14 @@ class Installed(unittest.TestCase):
         return output_of(*command, env=environment).split()
 
     def test_everything_is_there(self):
-        wanted = {"redbucket", "redbucket.pc", "libredbucket.a", "libredbucket.so", *HEADERS}
+        wanted = {"redbucket", "redbucket.pc", "libredbucket.a", "libredbucket.so", *HEADERS, *ADAPTERS}
         self.assertLessEqual(wanted | {SONAME}, set(self.files))
         self.assertTrue(self.files["redbucket.h"].endswith("/include/redbucket/redbucket.h"))
         self.assertTrue(self.files["redbucket"].endswith("/bin/redbucket"))
 
     def test_nothing_else_is_there(self):
         known = re.compile(
-            r"/(bin/redbucket|include/redbucket/\w+\.h|lib\w*/.*libredbucket\.(a|so[.0-9]*)"
+            r"/(bin/redbucket|include/redbucket/(adapters/)?\w+\.h|lib\w*/.*libredbucket\.(a|so[.0-9]*)"
             r"|lib\w*/.*pkgconfig/redbucket\.pc|share/(man|doc|bash-completion|zsh|fish)/.*)$"
         )
         self.assertEqual([], sorted(path for path in self.files.values() if not known.search(path)))

@@ -377,7 +377,9 @@ static void test_the_loop_is_left_first(void **state)
     (void)state;
     detached = 0;
     assert_true(redbucket_async_attach(asker, detach, &detached));
-    assert_false(redbucket_async_attach(asker, detach, &detached));
+    assert_false(redbucket_async_attach(asker, detach, NULL));
+    assert_true(redbucket_async_attach(asker, NULL, NULL));
+    assert_true(redbucket_async_attach(asker, detach, &detached));
     asker_ask(&asked[0], "k", 1.0);
     redbucket_async_destroy(asker);
     asker = NULL;

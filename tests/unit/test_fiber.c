@@ -5,6 +5,7 @@
  */
 #include "deadline.h"
 #include "fiber.h"
+#include "processes.h"
 #include "test.h"
 #include "wait.h"
 
@@ -98,16 +99,6 @@ static void test_there_is_stack_enough(void **state)
     rbk_fiber_destroy(fiber);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#else
-#define SANITIZED
-#endif
-
 static void go_too_deep(void *data)
 {
     *(unsigned *)data = fill(1u << 20);
@@ -120,9 +111,8 @@ static void test_whoever_runs_out_of_stack_ends(void **state)
     pid_t child;
 
     (void)state;
-#ifdef SANITIZED
-    skip(); /* a sanitizer takes its end for a fault of the test's */
-#endif
+    if (TEST_SANITIZED)
+        skip(); /* a sanitizer takes its end for a fault of the test's */
     child = fork();
     if (child == 0) {
         struct rbk_fiber *fiber = rbk_fiber_create();
