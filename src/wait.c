@@ -29,6 +29,17 @@ static void leave_for(struct rbk_fiber *fiber, const struct pollfd *polled, size
     rbk_fiber_leave(fiber, &wait);
 }
 
+/* A signal takes no time from who waits for none. */
+static int look(struct pollfd *polled, size_t len)
+{
+    int ready;
+
+    do
+        ready = poll(polled, (nfds_t)len, 0);
+    while (ready < 0 && errno == EINTR);
+    return ready;
+}
+
 int rbk_wait_poll(struct pollfd *polled, size_t len, int timeout_ms)
 {
     struct rbk_fiber *fiber = rbk_fiber_current();
@@ -37,7 +48,7 @@ int rbk_wait_poll(struct pollfd *polled, size_t len, int timeout_ms)
         return poll(polled, (nfds_t)len, timeout_ms);
     if (timeout_ms > 0 && !rbk_fiber_hurried(fiber))
         leave_for(fiber, polled, len, timeout_ms * 1e-3);
-    return poll(polled, (nfds_t)len, 0);
+    return look(polled, len);
 }
 
 static void sleep_for(double seconds)
