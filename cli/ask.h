@@ -6,7 +6,7 @@
 #define RBK_CLI_ASK_H
 
 #include "cli.h"
-#include "keys.h"
+#include "named_keys.h"
 
 /* The options that a command may offer. */
 enum {

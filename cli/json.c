@@ -146,6 +146,28 @@ void rbk_json_bytes(struct cli_json *json, const char *name, const char *bytes, 
     write_string(json->out, bytes, len);
 }
 
+bool rbk_json_exact(const char *bytes, size_t len)
+{
+    while (len > 0) {
+        const size_t taken = utf8_length((const unsigned char *)bytes, len);
+
+        if (taken == 0)
+            return false;
+        bytes += taken;
+        len -= taken;
+    }
+    return true;
+}
+
+void rbk_json_hex(struct cli_json *json, const char *name, const char *bytes, size_t len)
+{
+    begin_value(json, name);
+    fputc('"', json->out);
+    for (size_t i = 0; i < len; i++)
+        fprintf(json->out, "%02x", (unsigned char)bytes[i]);
+    fputc('"', json->out);
+}
+
 void rbk_json_line(struct cli_json *json)
 {
     fputc('\n', json->out);

@@ -34,6 +34,12 @@ void rbk_json_null(struct cli_json *json, const char *name);
 void rbk_json_string(struct cli_json *json, const char *name, const char *text);
 void rbk_json_bytes(struct cli_json *json, const char *name, const char *bytes, size_t len);
 
+/* True for text that is written as it is, being UTF-8. */
+bool rbk_json_exact(const char *bytes, size_t len);
+
+/* Bytes as a string of hexadecimal digits. */
+void rbk_json_hex(struct cli_json *json, const char *name, const char *bytes, size_t len);
+
 /* Ends the document's line; the next document may begin. */
 void rbk_json_line(struct cli_json *json);
 

@@ -2,8 +2,8 @@
 /*
  * The NAME=KEY words of a command, as keys of a request.
  */
-#ifndef RBK_CLI_KEYS_H
-#define RBK_CLI_KEYS_H
+#ifndef RBK_CLI_NAMED_KEYS_H
+#define RBK_CLI_NAMED_KEYS_H
 
 #include "cli.h"
 
