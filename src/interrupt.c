@@ -7,7 +7,7 @@
  */
 #include "interrupt.h"
 
-#include "redbucket/redbucket.h"
+#include "redbucket/interrupt.h"
 
 static _Thread_local struct {
     redbucket_interrupt *ask;

@@ -415,17 +415,6 @@ typedef void redbucket_listener(void *data, enum redbucket_event event, const ch
 REDBUCKET_API void redbucket_store_listen(struct redbucket_store *store,
                                           redbucket_listener *listener, void *data);
 
-/*
- * A signal neither ends nor extends a call that waits for a server, unless the calling thread's host
- * wants it to: after a signal has cut a wait short, `ask` is called in the waiting thread, holding no
- * lock of ours, and when it returns true the call ends with an error, as if the connection had
- * broken. Waits for a name to be looked up, or for a connection to come free, aren't cut short.
- */
-typedef bool redbucket_interrupt(void *data);
-
-/* Sets it for calls of this thread from now on; NULL for none. Must not be called by `ask`. */
-REDBUCKET_API void redbucket_thread_interrupt(redbucket_interrupt *ask, void *data);
-
 /* ---- Limiters ----------------------------------------------------------------------------- */
 
 /*

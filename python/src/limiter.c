@@ -8,6 +8,8 @@
  */
 #include "core.h"
 
+#include <redbucket/interrupt.h>
+
 #include <string.h>
 
 static struct limiter *limiter_of(PyObject *self)

@@ -4,6 +4,7 @@
  */
 #include "caller.h"
 #include "processes.h"
+#include "redbucket/interrupt.h"
 #include "test.h"
 
 #include <semaphore.h>
