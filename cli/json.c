@@ -31,9 +31,16 @@ static size_t utf8_length(const unsigned char *text, size_t len)
     return need;
 }
 
-static void write_string(FILE *out, const char *bytes, size_t len)
+/* Characters that mean something to HTML. */
+static bool is_markup(unsigned char byte)
+{
+    return byte == '<' || byte == '>' || byte == '&' || byte == '\'';
+}
+
+static void write_string(const struct cli_json *json, const char *bytes, size_t len)
 {
     const unsigned char *text = (const unsigned char *)bytes;
+    FILE *out = json->out;
 
     fputc('"', out);
     while (len > 0) {
@@ -43,7 +50,7 @@ static void write_string(FILE *out, const char *bytes, size_t len)
             fputs("\\ufffd", out);
         else if (*text == '"' || *text == '\\')
             fprintf(out, "\\%c", *text);
-        else if (*text < 0x20 || *text == 0x7f)
+        else if (*text < 0x20 || *text == 0x7f || (json->embedded && is_markup(*text)))
             fprintf(out, "\\u%04x", *text);
         else
             fwrite(text, 1, taken, out);
@@ -61,7 +68,7 @@ static void begin_value(struct cli_json *json, const char *name)
     json->comma = true;
     if (name == NULL)
         return;
-    write_string(json->out, name, strlen(name));
+    write_string(json, name, strlen(name));
     fputs(": ", json->out);
 }
 
@@ -143,7 +150,7 @@ void rbk_json_string(struct cli_json *json, const char *name, const char *text)
 void rbk_json_bytes(struct cli_json *json, const char *name, const char *bytes, size_t len)
 {
     begin_value(json, name);
-    write_string(json->out, bytes, len);
+    write_string(json, bytes, len);
 }
 
 bool rbk_json_exact(const char *bytes, size_t len)

@@ -14,10 +14,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Begin with { stdout, false }. `comma`: the next member or element needs one before it. */
+/*
+ * Begin with { stdout, false }. `comma`: the next member or element needs one before it. `embedded`:
+ * the text goes into a page, so strings have no character that means something to HTML; they read
+ * back as the same strings.
+ */
 struct cli_json {
     FILE *out;
     bool comma;
+    bool embedded;
 };
 
 void rbk_json_object(struct cli_json *json, const char *name);

@@ -16,6 +16,7 @@ enum {
     OPTION_OUTPUT,
     OPTION_REORDER,
     OPTION_TRY,
+    OPTION_OUT = 'o',
 };
 
 const struct option rbk_replay_options[] = {
@@ -46,12 +47,21 @@ static int format_parse(const char *text, enum rbk_replay_format *format)
                         "--format %s: expected auto, combined, common or jsonl", text);
 }
 
-static int output_parse(const char *text, bool *answers)
+static int output_parse(const char *text, enum rbk_replay_output *output)
 {
-    if (strcmp(text, "summary") != 0 && strcmp(text, "jsonl") != 0)
-        return rbk_cli_fail(CLI_USAGE, "replay", "--output %s: expected summary or jsonl", text);
-    *answers = strcmp(text, "jsonl") == 0;
-    return CLI_DONE;
+    static const char *const names[] = {
+        [RBK_OUTPUT_SUMMARY] = "summary",
+        [RBK_OUTPUT_ANSWERS] = "jsonl",
+        [RBK_OUTPUT_PAGE] = "html",
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i], text) == 0) {
+            *output = (enum rbk_replay_output)i;
+            return CLI_DONE;
+        }
+    }
+    return rbk_cli_fail(CLI_USAGE, "replay", "--output %s: expected summary, jsonl or html", text);
 }
 
 static struct rbk_tries tries_of(const struct cli_context *context,
@@ -79,9 +89,12 @@ static int option_take(const struct cli_context *context, struct rbk_replay_argu
     case OPTION_FORMAT:
         return format_parse(optarg, &arguments->format);
     case OPTION_OUTPUT:
-        return output_parse(optarg, &arguments->answers);
+        return output_parse(optarg, &arguments->output);
     case OPTION_REORDER:
         return rbk_cli_duration_option("--reorder", optarg, &arguments->reorder_s);
+    case OPTION_OUT:
+        arguments->out = optarg;
+        return CLI_DONE;
     case OPTION_TRY:
         return try_take(context, arguments);
     default:
@@ -134,6 +147,7 @@ static int key_parse(struct rbk_replay_arguments *arguments, const char *text)
                             (int)(equals - text), text);
     if (arguments->templates[limit])
         return rbk_cli_fail(CLI_USAGE, "replay", "--key %s: this limit has a --key already", text);
+    arguments->key_texts[limit] = equals + 1;
     switch (rbk_key_template_parse(equals + 1, &arguments->templates[limit], &error)) {
     case REDBUCKET_OK:
         return CLI_DONE;
@@ -150,7 +164,8 @@ static int keys_parse(struct rbk_replay_arguments *arguments)
     int exit_status = CLI_DONE;
 
     arguments->templates = calloc(arguments->sets.names_len, sizeof(struct rbk_key_template *));
-    if (!arguments->templates)
+    arguments->key_texts = calloc(arguments->sets.names_len, sizeof(char *));
+    if (!arguments->templates || !arguments->key_texts)
         return rbk_cli_fail(CLI_STORE, "replay", "out of memory");
     for (const char **key = arguments->keys; exit_status == CLI_DONE && *key; key++)
         exit_status = key_parse(arguments, *key);
@@ -214,17 +229,30 @@ static int limits_make(struct cli_context *context, struct rbk_replay_arguments 
     return exit_status;
 }
 
+static int output_check(const struct rbk_replay_arguments *arguments)
+{
+    if (arguments->output == RBK_OUTPUT_ANSWERS && arguments->tries_len > 0)
+        return rbk_cli_fail(CLI_USAGE, "replay",
+                            "--output jsonl: answers are those of one set of limits; expected no "
+                            "--try");
+    if (arguments->output == RBK_OUTPUT_PAGE && !arguments->out)
+        return rbk_cli_fail(CLI_USAGE, "replay",
+                            "--output html: expected -o FILE as well, or -o - for standard output");
+    if (arguments->output != RBK_OUTPUT_PAGE && arguments->out)
+        return rbk_cli_fail(CLI_USAGE, "replay", "-o %.100s: expected --output html as well",
+                            arguments->out);
+    return CLI_DONE;
+}
+
 static int arguments_check(struct cli_context *context, struct rbk_replay_arguments *arguments)
 {
     int exit_status;
 
     if (arguments->files_len == 0)
         return rbk_cli_fail(CLI_USAGE, "replay", "expected FILE..., or - for standard input");
-    if (arguments->answers && arguments->tries_len > 0)
-        return rbk_cli_fail(CLI_USAGE, "replay",
-                            "--output jsonl: answers are those of one set of limits; expected no "
-                            "--try");
-    exit_status = store_check(context);
+    exit_status = output_check(arguments);
+    if (exit_status == CLI_DONE)
+        exit_status = store_check(context);
     if (exit_status == CLI_DONE)
         exit_status = limits_make(context, arguments);
     if (exit_status == CLI_DONE)
@@ -269,6 +297,7 @@ void rbk_replay_arguments_fini(struct rbk_replay_arguments *arguments)
         rbk_key_template_destroy(arguments->templates[i]);
     rbk_limit_sets_fini(&arguments->sets);
     free(arguments->templates);
+    free(arguments->key_texts);
     free(arguments->tries);
     free(arguments->keys);
 }

@@ -21,25 +21,35 @@ enum rbk_replay_format {
     RBK_FORMAT_JSONL,
 };
 
+enum rbk_replay_output {
+    RBK_OUTPUT_SUMMARY,
+    RBK_OUTPUT_ANSWERS, /* --output jsonl: a line for each step */
+    RBK_OUTPUT_PAGE,    /* --output html */
+};
+
 /*
  *   format     of the input
- *   answers    --output jsonl: a line for each step, rather than a summary
+ *   output     what is wanted
+ *   out        -o, or NULL
  *   reorder_s  the window
  *   sets       of limits: one, or those of --try
  *   compared   there was a --try
  *   templates  one for each name of the sets, NULL where no --key was given
+ *   key_texts  the texts that these were made of
  *   keys       the texts of --key, keys_len of them and a NULL
  *   files      the arguments, "-" for standard input
  */
 struct rbk_replay_arguments {
     enum rbk_replay_format format;
-    bool answers;
+    enum rbk_replay_output output;
+    const char *out;
     double reorder_s;
     struct rbk_limit_sets sets;
     bool compared;
     struct rbk_try *tries;
     size_t tries_len;
     struct rbk_key_template **templates;
+    const char **key_texts;
     const char **keys;
     size_t keys_len;
     char **files;

@@ -41,7 +41,7 @@ static void put(struct rbk_compared_limit *compared, const struct rbk_hit *hit, 
 
     for (size_t i = 0; i < sets; i++) {
         key.hits[i] = *hit;
-        key.hits[i].rejected = key.hits[i].delayed = key.hits[i].missed = 0;
+        key.hits[i].delayed = key.hits[i].rejected = key.hits[i].missed = 0;
         key.hits[i].timeline = NULL;
         if (compared->limits[i])
             rbk_hits_find(compared->limits[i]->hits, hit, &key.hits[i]);

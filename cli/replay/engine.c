@@ -27,6 +27,8 @@ struct rbk_engine {
     struct lane lanes[RBK_LIMIT_SETS_MAX];
     struct rbk_summary *summaries[RBK_LIMIT_SETS_MAX];
     size_t lanes_len;
+    const struct rbk_limit_sets *sets;
+    struct rbk_hits **asked; /* one for each name of the sets, or NULL */
     struct rbk_traffic traffic;
     struct rbk_reorder *reorder;
     struct rbk_held *held;
@@ -79,6 +81,17 @@ static enum redbucket_status lanes_open(struct rbk_engine *engine,
     return status;
 }
 
+static enum redbucket_status asked_open(struct rbk_engine *engine, struct redbucket_error *error)
+{
+    engine->asked = calloc(engine->sets->names_len, sizeof(struct rbk_hits *));
+    for (size_t i = 0; engine->asked && i < engine->sets->names_len; i++) {
+        engine->asked[i] = rbk_hits_create(RBK_ENGINE_ASKED, true);
+        if (!engine->asked[i])
+            return out_of_memory(error);
+    }
+    return engine->asked ? REDBUCKET_OK : out_of_memory(error);
+}
+
 enum redbucket_status rbk_engine_create(const struct rbk_engine_setup *setup,
                                         struct rbk_faults *faults, struct rbk_engine **created,
                                         struct redbucket_error *error)
@@ -94,6 +107,7 @@ enum redbucket_status rbk_engine_create(const struct rbk_engine_setup *setup,
     if (!engine)
         return out_of_memory(error);
     engine->answers = setup->answers;
+    engine->sets = setup->sets;
     engine->faults = faults;
     engine->reorder = rbk_reorder_create(&bounds);
     engine->held = rbk_held_create(setup->held, RBK_ENGINE_HELD_BYTES);
@@ -101,6 +115,8 @@ enum redbucket_status rbk_engine_create(const struct rbk_engine_setup *setup,
         status = lanes_open(engine, setup, error);
     else
         out_of_memory(error);
+    if (status == REDBUCKET_OK && setup->with_timelines)
+        status = asked_open(engine, error);
     if (status != REDBUCKET_OK) {
         rbk_engine_destroy(engine);
         return status;
@@ -120,6 +136,9 @@ void rbk_engine_destroy(struct rbk_engine *engine)
         redbucket_limiter_destroy(engine->lanes[i].limiter);
         redbucket_store_close(engine->lanes[i].store);
     }
+    for (size_t i = 0; engine->asked && i < engine->sets->names_len; i++)
+        rbk_hits_destroy(engine->asked[i]);
+    free(engine->asked);
     rbk_step_pool_fini(&engine->pool);
     free(engine);
 }
@@ -203,15 +222,35 @@ static void traffic_add(struct rbk_traffic *traffic, const struct rbk_step *step
     traffic->others += step->operation != REDBUCKET_REQUEST;
 }
 
+/* Counts who asks, whatever the answer is. */
+static enum redbucket_status asked_add(struct rbk_engine *engine, const struct rbk_step *step)
+{
+    enum redbucket_status status = REDBUCKET_OK;
+
+    if (!engine->asked || step->operation != REDBUCKET_REQUEST)
+        return status;
+    for (size_t i = 0; status == REDBUCKET_OK && i < step->keys_len; i++) {
+        const struct redbucket_key *key = &step->keys[i];
+        size_t name = 0;
+
+        while (engine->sets->names[name] != key->limit)
+            name++;
+        status = rbk_hits_add(engine->asked[name], (struct rbk_span){key->key, key->key_len},
+                              RBK_HISTOGRAM_AT_ONCE, step->time_s);
+    }
+    return status;
+}
+
 /* Asks all lanes. What the library refuses it refuses in the first one, for what it looks at is the
  * step and not the limits. ERROR_MEMORY alone stops a replay. */
 static enum redbucket_status ask_all(struct rbk_engine *engine, struct rbk_step *step)
 {
-    enum redbucket_status status = REDBUCKET_OK;
+    enum redbucket_status status;
 
     if (first_ask(engine, step) != REDBUCKET_OK)
         return REDBUCKET_OK;
     traffic_add(&engine->traffic, step);
+    status = asked_add(engine, step);
     for (size_t i = 0; status == REDBUCKET_OK && i < engine->lanes_len; i++) {
         if (i > 0)
             status = ask(engine, &engine->lanes[i], step);
@@ -299,6 +338,11 @@ struct rbk_traffic *rbk_engine_traffic(struct rbk_engine *engine)
 struct rbk_summary *const *rbk_engine_summaries(const struct rbk_engine *engine)
 {
     return engine->summaries;
+}
+
+struct rbk_hits *const *rbk_engine_asked(const struct rbk_engine *engine)
+{
+    return engine->asked;
 }
 
 struct rbk_step_pool *rbk_engine_pool(struct rbk_engine *engine)

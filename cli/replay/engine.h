@@ -23,13 +23,17 @@
 #define RBK_ENGINE_WAITING       ((size_t)1000000)
 #define RBK_ENGINE_WAITING_BYTES ((size_t)256 << 20)
 
+/* How many keys have their requests counted: up to so many, exactly. */
+#define RBK_ENGINE_ASKED ((size_t)16384)
+
 /* At most so many answers are held back for one that was read earlier; see held.h. */
 #define RBK_ENGINE_HELD       ((size_t)1 << 21)
 #define RBK_ENGINE_HELD_BYTES ((size_t)512 << 20)
 
 /*
  *   sets            which to try; borrowed
- *   with_timelines  whether each key that is hit gets a timeline
+ *   with_timelines  whether each key that is hit gets a timeline, and all requests of keys are
+ *                   counted as well
  *   reorder_s       the window within which steps are put in order of time
  *   held            how many answers are held back at most, a power of two; RBK_ENGINE_HELD
  *   answers         where the first set's answer to each step goes, or NULL for a summary
@@ -66,6 +70,9 @@ REDBUCKET_MUST_CHECK enum redbucket_status rbk_engine_finish(struct rbk_engine *
 
 /* What is known of the traffic so far; `lines` is the caller's to count. */
 struct rbk_traffic *rbk_engine_traffic(struct rbk_engine *engine);
+
+/* For each name of the sets the keys that asked most; NULL without timelines. */
+struct rbk_hits *const *rbk_engine_asked(const struct rbk_engine *engine);
 
 /* One summary for each set. */
 struct rbk_summary *const *rbk_engine_summaries(const struct rbk_engine *engine);

@@ -32,17 +32,23 @@ struct rbk_traffic {
 };
 
 /*
+ *   files_len  of the faults' files
  *   summaries  one for each set of limits
  *   names      of all their limits, each once
- *   compared   they were asked for with --try, and have names
+ *   keys       for each name the text of its --key, or NULL
+ *   asked      for each name the keys that asked most, all their requests counted as at once; or
+ * NULL when that wasn't asked for compared   they were asked for with --try, and have names
  */
 struct rbk_findings {
     const struct rbk_traffic *traffic;
     const struct rbk_faults *faults;
+    size_t files_len;
     struct rbk_summary *const *summaries;
     size_t len;
     const char *const *names;
     size_t names_len;
+    const char *const *keys;
+    struct rbk_hits *const *asked;
     bool compared;
 };
 
@@ -52,6 +58,10 @@ REDBUCKET_MUST_CHECK enum redbucket_status
 rbk_findings_print_text(const struct rbk_findings *findings, FILE *out);
 REDBUCKET_MUST_CHECK enum redbucket_status
 rbk_findings_print_json(const struct rbk_findings *findings, FILE *out);
+
+/* The page of --output html. */
+REDBUCKET_MUST_CHECK enum redbucket_status
+rbk_findings_print_page(const struct rbk_findings *findings, FILE *out);
 
 /* The part of the text that compares sets of limits. */
 REDBUCKET_MUST_CHECK enum redbucket_status

@@ -163,6 +163,34 @@ void rbk_histogram_settle(struct rbk_histogram *histogram, size_t shown)
     histogram->recent_s = NAN;
 }
 
+struct rbk_axis rbk_histogram_axis(const struct rbk_histogram *histogram, size_t most)
+{
+    const int64_t last = histogram->first + (int64_t)histogram->len - 1;
+    int64_t width_ms = histogram->width_ms;
+    int64_t by = 1;
+
+    if (histogram->len == 0)
+        return (struct rbk_axis){.width_ms = counting[0]};
+    while (floor_div(last, by) - floor_div(histogram->first, by) >= (int64_t)most) {
+        width_ms = next_width(counting, LEN(counting), width_ms);
+        by = width_ms / histogram->width_ms;
+    }
+    return (struct rbk_axis){width_ms, floor_div(histogram->first, by),
+                             (size_t)(floor_div(last, by) - floor_div(histogram->first, by)) + 1};
+}
+
+void rbk_histogram_spread(const struct rbk_histogram *histogram, const struct rbk_axis *axis,
+                          struct rbk_histogram_bin *bins)
+{
+    for (size_t i = 0; i < histogram->len; i++) {
+        const int64_t by = axis->width_ms / histogram->width_ms;
+        const int64_t to = floor_div(histogram->first + (int64_t)i, by) - axis->first;
+
+        for (int kind = 0; kind < RBK_HISTOGRAM_KINDS; kind++)
+            bins[to].counts[kind] += histogram->bins[i].counts[kind];
+    }
+}
+
 void rbk_width_format(int64_t width_ms, char out[RBK_WIDTH_SIZE])
 {
     static const struct {

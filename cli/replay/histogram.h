@@ -51,6 +51,20 @@ void rbk_histogram_add(struct rbk_histogram *histogram, double time_s,
 /* Merges to at most `shown` bins, each of a width that people use. */
 void rbk_histogram_settle(struct rbk_histogram *histogram, size_t shown);
 
+/* The bins that another histogram of `most` bins would have after the same times. */
+struct rbk_axis {
+    int64_t width_ms;
+    int64_t first;
+    size_t len;
+};
+
+struct rbk_axis rbk_histogram_axis(const struct rbk_histogram *histogram, size_t most);
+
+/* Adds the histogram's counts to the axis' bins, in which all its times must lie; its bins must be
+ * as wide at most. */
+void rbk_histogram_spread(const struct rbk_histogram *histogram, const struct rbk_axis *axis,
+                          struct rbk_histogram_bin *bins);
+
 /* All counts of a bin together. */
 uint64_t rbk_histogram_total(const struct rbk_histogram_bin *bin);
 

@@ -12,7 +12,7 @@ enum { FIRST_CAPACITY = 64 };
 
 #define NOBODY UINT32_MAX
 
-/* total = rejected + delayed + missed. `next`: in the chain of its hash; `at`: place in the heap.
+/* total = all that was counted + missed. `next`: in the chain of its hash; `at`: place in the heap.
  * The timeline's bins are set whenever it is handed out, for they move when the counters grow. */
 struct counter {
     uint64_t total;
@@ -237,8 +237,8 @@ static enum redbucket_status begin(struct rbk_hits *hits, struct rbk_span key, u
     return REDBUCKET_OK;
 }
 
-enum redbucket_status rbk_hits_add(struct rbk_hits *hits, struct rbk_span key, bool rejected,
-                                   double time_s)
+enum redbucket_status rbk_hits_add(struct rbk_hits *hits, struct rbk_span key,
+                                   enum rbk_histogram_kind kind, double time_s)
 {
     const uint64_t hash = hash_of(key);
     uint32_t index = find(hits, key.bytes, key.len, hash);
@@ -252,13 +252,11 @@ enum redbucket_status rbk_hits_add(struct rbk_hits *hits, struct rbk_span key, b
     }
     counter = &hits->counters[index];
     counter->total++;
-    if (rejected)
-        counter->hit.rejected++;
-    else
-        counter->hit.delayed++;
+    counter->hit.at_once += kind == RBK_HISTOGRAM_AT_ONCE;
+    counter->hit.delayed += kind == RBK_HISTOGRAM_DELAYED;
+    counter->hit.rejected += kind == RBK_HISTOGRAM_REJECTED;
     if (hits->with_timelines)
-        rbk_histogram_add(timeline_of(hits, index), time_s,
-                          rejected ? RBK_HISTOGRAM_REJECTED : RBK_HISTOGRAM_DELAYED);
+        rbk_histogram_add(timeline_of(hits, index), time_s, kind);
     heap_sink(hits, counter->at);
     return REDBUCKET_OK;
 }
@@ -315,7 +313,7 @@ void rbk_hits_find(struct rbk_hits *hits, const struct rbk_hit *other, struct rb
     }
     *hit = *other;
     hit->timeline = NULL;
-    hit->rejected = hit->delayed = 0;
+    hit->at_once = hit->delayed = hit->rejected = 0;
     hit->missed = hits->exact ? 0 : total_at(hits, 0);
 }
 

@@ -33,8 +33,9 @@ struct rbk_hits;
  *   key       its first bytes; lives until the next hit
  *   key_len   its whole length
  *   hash      of its bytes
- *   rejected  and
- *   delayed   hits counted for it
+ *   at_once   and
+ *   delayed   and
+ *   rejected  what was counted for it
  *   missed    how many more it may have had before counting began; 0 while counts are exact
  *   timeline  when its hits were, or NULL; lives as long as `key`
  */
@@ -42,8 +43,9 @@ struct rbk_hit {
     struct rbk_span key;
     size_t key_len;
     uint64_t hash;
-    uint64_t rejected;
+    uint64_t at_once;
     uint64_t delayed;
+    uint64_t rejected;
     uint64_t missed;
     const struct rbk_histogram *timeline;
 };
@@ -53,9 +55,10 @@ struct rbk_hits *rbk_hits_create(size_t counters, bool with_timelines);
 
 void rbk_hits_destroy(struct rbk_hits *hits);
 
-/* Counts one hit at this time, a rejection or else a delay. */
+/* Counts one hit of this kind at this time. */
 REDBUCKET_MUST_CHECK enum redbucket_status rbk_hits_add(struct rbk_hits *hits, struct rbk_span key,
-                                                        bool rejected, double time_s);
+                                                        enum rbk_histogram_kind kind,
+                                                        double time_s);
 
 /* The `most` keys hit hardest: most rejected first, then most delayed, then by their bytes. Returns
  * how many were written. */

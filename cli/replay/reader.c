@@ -52,6 +52,11 @@ static struct rbk_place here(const struct reader *reader)
     return (struct rbk_place){reader->file, reader->lines->number};
 }
 
+static bool answers(const struct reader *reader)
+{
+    return reader->arguments->output == RBK_OUTPUT_ANSWERS;
+}
+
 static void fault(struct reader *reader, const char *reason, struct rbk_span line)
 {
     rbk_faults_add(reader->faults, here(reader), reason, line);
@@ -121,8 +126,7 @@ static enum redbucket_status log_line_take(struct reader *reader, struct rbk_spa
         fault(reader, "its key is longer than 64 KiB", line);
         return REDBUCKET_OK;
     }
-    step =
-        rbk_step_create(rbk_engine_pool(reader->engine), reader->keys, reader->arguments->answers);
+    step = rbk_step_create(rbk_engine_pool(reader->engine), reader->keys, answers(reader));
     if (!step)
         return REDBUCKET_ERROR_MEMORY;
     step->time_s = (double)parsed.time_s;
@@ -135,7 +139,7 @@ static enum redbucket_status json_line_take(struct reader *reader, struct rbk_sp
     const struct rbk_step_setting setting = {
         .names = reader->arguments->sets.names,
         .names_len = reader->arguments->sets.names_len,
-        .with_states = reader->arguments->answers,
+        .with_states = answers(reader),
         .pool = rbk_engine_pool(reader->engine),
     };
     struct redbucket_error error = {0};
@@ -261,7 +265,7 @@ static bool reader_init(struct reader *reader)
     reader->keys = malloc(sizeof(*reader->keys));
     if (!reader->lines || !reader->buffers || !reader->keys)
         return false;
-    rbk_progress_begin(&reader->progress, bytes_of(reader->arguments), reader->arguments->answers);
+    rbk_progress_begin(&reader->progress, bytes_of(reader->arguments), answers(reader));
     return true;
 }
 

@@ -12,7 +12,11 @@
 #include "arguments.h"
 #include "engine.h"
 #include "faults.h"
+#include "out_file.h"
 #include "reader.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static const char help[] =
     "Reads access logs, or steps as JSON lines, and decides each request at the time\n"
@@ -96,38 +100,96 @@ static void faults_report(const struct rbk_faults *faults)
                  faults->text, faults->text[0] ? "\"" : "", more);
 }
 
-static int show(const struct cli_context *context, const struct rbk_replay_arguments *arguments,
-                const struct rbk_findings *findings)
+static int fail_out(const char *path, const struct redbucket_error *error)
 {
-    const unsigned long long late = (unsigned long long)findings->traffic->late;
-    enum redbucket_status status = REDBUCKET_OK;
+    return rbk_cli_fail(CLI_STORE, strcmp(path, "-") == 0 ? "standard output" : path, "%s",
+                        error->message);
+}
 
-    if (!arguments->answers && context->json)
-        status = rbk_findings_print_json(findings, stdout);
-    else if (!arguments->answers)
-        status = rbk_findings_print_text(findings, stdout);
-    else if (late > 0)
+/* Whether the page can be written where it is wanted: told before a long replay, not behind it. */
+static int page_check(const struct rbk_replay_arguments *arguments)
+{
+    struct redbucket_error error = {0};
+
+    if (arguments->output == RBK_OUTPUT_PAGE &&
+        rbk_out_file_check(arguments->out, &error) != REDBUCKET_OK)
+        return fail_out(arguments->out, &error);
+    return CLI_DONE;
+}
+
+/* The page is made in memory, where all that it shows is anyway, and then written at once. */
+static int page_write(const char *path, const struct rbk_findings *findings)
+{
+    struct redbucket_error error = {0};
+    char *bytes = NULL;
+    size_t len = 0;
+    FILE *page = open_memstream(&bytes, &len);
+    enum redbucket_status status = REDBUCKET_ERROR_MEMORY;
+    int exit_status = CLI_DONE;
+
+    if (page)
+        status = rbk_findings_print_page(findings, page);
+    if (!page || fclose(page) != 0)
+        status = REDBUCKET_ERROR_MEMORY;
+    if (status != REDBUCKET_OK)
+        exit_status = rbk_cli_fail(CLI_STORE, "replay", "out of memory");
+    else if (rbk_out_file_write(path, (struct rbk_span){bytes, len}, &error) != REDBUCKET_OK)
+        exit_status = fail_out(path, &error);
+    free(bytes);
+    return exit_status;
+}
+
+static int summary_write(bool json, const struct rbk_findings *findings)
+{
+    const enum redbucket_status status = json ? rbk_findings_print_json(findings, stdout)
+                                              : rbk_findings_print_text(findings, stdout);
+
+    return status == REDBUCKET_OK ? CLI_DONE : rbk_cli_fail(CLI_STORE, "replay", "out of memory");
+}
+
+/* What a summary would have told of the answers. */
+static void late_report(const struct rbk_traffic *traffic)
+{
+    const unsigned long long late = (unsigned long long)traffic->late;
+
+    if (late > 0)
         rbk_cli_fail(CLI_DONE, "replay",
                      "%llu line%s came later than --reorder allows, decided where %s", late,
                      late == 1 ? "" : "s", late == 1 ? "it stood" : "they stood");
+}
+
+static int show(const struct cli_context *context, const struct rbk_replay_arguments *arguments,
+                const struct rbk_findings *findings)
+{
+    int exit_status = CLI_DONE;
+
+    if (arguments->output == RBK_OUTPUT_ANSWERS)
+        late_report(findings->traffic);
+    else if (arguments->output == RBK_OUTPUT_PAGE)
+        exit_status = page_write(arguments->out, findings);
+    else
+        exit_status = summary_write(context->json, findings);
     faults_report(findings->faults);
-    return status == REDBUCKET_OK ? CLI_DONE : rbk_cli_fail(CLI_STORE, "replay", "out of memory");
+    return exit_status;
 }
 
 static int replay(const struct cli_context *context, const struct rbk_replay_arguments *arguments)
 {
     const struct rbk_engine_setup setup = {
         .sets = &arguments->sets,
+        .with_timelines = arguments->output == RBK_OUTPUT_PAGE,
         .reorder_s = arguments->reorder_s,
         .held = RBK_ENGINE_HELD,
-        .answers = arguments->answers ? stdout : NULL,
+        .answers = arguments->output == RBK_OUTPUT_ANSWERS ? stdout : NULL,
     };
     struct rbk_faults faults = {.files = arguments->files};
     struct rbk_findings findings = {
         .faults = &faults,
+        .files_len = arguments->files_len,
         .len = arguments->sets.len,
         .names = arguments->sets.names,
         .names_len = arguments->sets.names_len,
+        .keys = arguments->key_texts,
         .compared = arguments->compared,
     };
     struct redbucket_error error = {0};
@@ -143,6 +205,7 @@ static int replay(const struct cli_context *context, const struct rbk_replay_arg
             exit_status = rbk_cli_fail(CLI_STORE, "replay", "out of memory");
         findings.traffic = rbk_engine_traffic(engine);
         findings.summaries = rbk_engine_summaries(engine);
+        findings.asked = rbk_engine_asked(engine);
         shown = show(context, arguments, &findings);
         exit_status = exit_status == CLI_DONE ? shown : exit_status;
     }
@@ -157,6 +220,8 @@ static int run(struct cli_context *context, int argc, char **argv)
     int exit_status = rbk_replay_arguments_parse(context, argc, argv, &arguments, &stop);
 
     if (!stop)
+        exit_status = page_check(&arguments);
+    if (!stop && exit_status == CLI_DONE)
         exit_status = replay(context, &arguments);
     rbk_replay_arguments_fini(&arguments);
     return exit_status;
@@ -167,6 +232,7 @@ const struct cli_command rbk_cli_replay = {
     .arguments = "[--key LIMIT=KEY]... FILE...",
     .summary = "what these limits would have done to recorded traffic",
     .help = help,
+    .letters = "o:",
     .options = rbk_replay_options,
     .run = run,
 };

@@ -10,9 +10,6 @@
 /* Counters a limit. Up to so many keys that were hit, counts are exact. */
 enum { COUNTERS = 4096 };
 
-/* Longer than any log, and still a number of nanoseconds that fits. */
-#define DELAY_MOST_S 1e9
-
 struct rbk_summary *rbk_summary_create(const struct rbk_limit_set *set, bool with_timelines)
 {
     struct rbk_summary *summary =
@@ -23,6 +20,7 @@ struct rbk_summary *rbk_summary_create(const struct rbk_limit_set *set, bool wit
     summary->name = set->name;
     summary->limits_len = set->limits_len;
     rbk_histogram_init(&summary->histogram, summary->bins, RBK_SUMMARY_BINS);
+    rbk_delays_init(&summary->delays);
     for (size_t i = 0; i < set->limits_len; i++) {
         summary->limits[i].limit = set->limits[i];
         summary->limits[i].name = set->names[i];
@@ -65,17 +63,8 @@ static enum redbucket_status limit_add(struct rbk_summary_limit *limit,
     limit->rejected += !verdict->accepted;
     if (verdict->accepted && !delayed)
         return REDBUCKET_OK;
-    return rbk_hits_add(limit->hits, (struct rbk_span){key->key, key->key_len}, !verdict->accepted,
-                        time_s);
-}
-
-static void delay_add(struct rbk_summary *summary, double delay_s)
-{
-    const double bounded = delay_s < DELAY_MOST_S ? delay_s : DELAY_MOST_S;
-
-    summary->delayed++;
-    summary->delays_s += delay_s;
-    rbk_latency_add(&summary->delays, (uint64_t)(bounded * 1e9));
+    return rbk_hits_add(limit->hits, (struct rbk_span){key->key, key->key_len},
+                        verdict->accepted ? RBK_HISTOGRAM_DELAYED : RBK_HISTOGRAM_REJECTED, time_s);
 }
 
 static void response_add(struct rbk_summary *summary, const struct redbucket_response *response,
@@ -87,8 +76,9 @@ static void response_add(struct rbk_summary *summary, const struct redbucket_res
         kind = response->delay > 0 ? RBK_HISTOGRAM_DELAYED : RBK_HISTOGRAM_AT_ONCE;
     summary->accepted += response->accepted;
     summary->rejected += !response->accepted;
+    summary->delayed += kind == RBK_HISTOGRAM_DELAYED;
     if (kind == RBK_HISTOGRAM_DELAYED)
-        delay_add(summary, response->delay);
+        rbk_delays_add(&summary->delays, response->delay);
     rbk_histogram_add(&summary->histogram, time_s, kind);
 }
 

@@ -8,8 +8,7 @@
 
 #include "redbucket/redbucket.h"
 
-#include "../latency.h"
-
+#include "delays.h"
 #include "histogram.h"
 #include "hits.h"
 #include "limit_sets.h"
@@ -46,16 +45,14 @@ struct rbk_summary_limit {
 /*
  *   name       of the set, or NULL
  *   accepted   requests, delayed ones among them
- *   delays     how long those delayed had to wait
- *   delays_s   the sum of these
+ *   delays     how long those delayed have to wait
  */
 struct rbk_summary {
     const char *name;
     uint64_t accepted;
     uint64_t delayed;
     uint64_t rejected;
-    double delays_s;
-    struct cli_latency delays;
+    struct rbk_delays delays;
     struct rbk_histogram histogram;
     struct rbk_histogram_bin bins[RBK_SUMMARY_BINS];
     size_t limits_len;

@@ -31,8 +31,8 @@ class Options(CommandTest):
     def test_words_that_are_none_are_told_with_those_that_are(self):
         self.refused("--format xml: expected auto, combined, common or jsonl",
                      *LIMIT, "replay", "--format", "xml", *KEY, self.log)
-        self.refused("--output html: expected summary or jsonl",
-                     *LIMIT, "replay", "--output", "html", *KEY, self.log)
+        self.refused("--output pdf: expected summary, jsonl or html",
+                     *LIMIT, "replay", "--output", "pdf", *KEY, self.log)
 
     def test_the_window_is_a_duration(self):
         for word in ("-1", "x", "nan", "inf", ""):

@@ -23,7 +23,10 @@ static struct rbk_span span(const char *text)
 static void hit(struct rbk_hits *hits, const char *key, unsigned rejected, unsigned delayed)
 {
     for (unsigned i = 0; i < rejected + delayed; i++)
-        assert_int_equal(rbk_hits_add(hits, span(key), i < rejected, 1), REDBUCKET_OK);
+        assert_int_equal(rbk_hits_add(hits, span(key),
+                                      i < rejected ? RBK_HISTOGRAM_REJECTED : RBK_HISTOGRAM_DELAYED,
+                                      1),
+                         REDBUCKET_OK);
 }
 
 static void assert_hit(const struct rbk_hit *hit, const char *key, uint64_t rejected,
@@ -77,11 +80,13 @@ static void keys_longer_than_what_is_kept_are_told_apart(void **state)
     memset(key, 'A', sizeof(key));
     for (size_t i = 0; i < 3; i++) {
         key[sizeof(key) - 2] = (char)('0' + i);
-        assert_int_equal(rbk_hits_add(hits, (struct rbk_span){key, sizeof(key) - 1}, true, 1),
-                         REDBUCKET_OK);
+        assert_int_equal(
+            rbk_hits_add(hits, (struct rbk_span){key, sizeof(key) - 1}, RBK_HISTOGRAM_REJECTED, 1),
+            REDBUCKET_OK);
     }
-    assert_int_equal(rbk_hits_add(hits, (struct rbk_span){key, RBK_HITS_KEY}, true, 1),
-                     REDBUCKET_OK);
+    assert_int_equal(
+        rbk_hits_add(hits, (struct rbk_span){key, RBK_HITS_KEY}, RBK_HISTOGRAM_REJECTED, 1),
+        REDBUCKET_OK);
     assert_int_equal(rbk_hits_keys(hits, &exact), 4);
     assert_int_equal(rbk_hits_top(hits, 4, top), 4);
     assert_int_equal(top[3].key_len, sizeof(key) - 1);
@@ -112,7 +117,7 @@ static void heavy_keys_are_found_in_a_crowd_that_does_not_fit(void **state)
         } else {
             snprintf(key, sizeof(key), "crowd%d", rand_r(&seed) % 50000);
         }
-        assert_int_equal(rbk_hits_add(hits, span(key), true, i), REDBUCKET_OK);
+        assert_int_equal(rbk_hits_add(hits, span(key), RBK_HISTOGRAM_REJECTED, i), REDBUCKET_OK);
     }
     len = rbk_hits_top(hits, COUNTERS, top);
     assert_int_equal(len, COUNTERS);
@@ -222,9 +227,11 @@ static void a_timeline_has_the_hits_of_its_key(void **state)
         char key[16];
 
         snprintf(key, sizeof(key), "key%d", i % KEYS);
-        assert_int_equal(rbk_hits_add(hits, span(key), i % 2 == 0, i), REDBUCKET_OK);
+        assert_int_equal(rbk_hits_add(hits, span(key),
+                                      i % 2 ? RBK_HISTOGRAM_DELAYED : RBK_HISTOGRAM_REJECTED, i),
+                         REDBUCKET_OK);
     }
-    assert_int_equal(rbk_hits_add(hits, span("late"), true, 1e6), REDBUCKET_OK);
+    assert_int_equal(rbk_hits_add(hits, span("late"), RBK_HISTOGRAM_REJECTED, 1e6), REDBUCKET_OK);
     assert_int_equal(rbk_hits_top(hits, KEYS, top), KEYS);
     for (size_t i = 0; i < KEYS; i++) {
         assert_non_null(top[i].timeline);
