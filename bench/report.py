@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the measurements and prints them as ratios, with the machine and the versions.
 
-usage: bench/report.py BUILD EMBEDDED SERVER
+usage: bench/report.py BUILD EMBEDDED SERVER LEASES
 
 Rates on a shared machine move from run to run; a ratio of two taken in one run moves little. The
 reference is the Python package redbucket 0.1.0: its memory limiter, and its script under
@@ -39,6 +39,7 @@ RATIOS = [
     ("server, arrays of 256, 100,000 keys : original's", "arrays_100000", "original_100000", None,
      None),
     ("server, 32 threads : one thread", "crowd", "one_thread", ">=", 6.0),
+    ("leased hot key, 2 processes : without a lease", "hot_leased", "hot_unleased", ">=", 50.0),
     ("rejected again : clock_gettime", "denied_ns", "clock_ns", "<=", 5.0),
     ("cluster of three, arrays : of one node", "cluster_of_3", "cluster_of_1", None, None),
 ]
@@ -86,11 +87,13 @@ def measure_saturated(python, server, program, rounds=5):
     return measured
 
 
-def measure_server(python, program):
+def measure_server(python, program, leases):
     with servers.Server("redis", config=['save ""']) as server:
         measured = measure_saturated(python, server, program)
         server.ask("FLUSHALL")
         measured.update(values([program, server.socket]))
+        server.ask("FLUSHALL")
+        measured.update(values([leases, server.socket]))
     return measured
 
 
@@ -171,7 +174,7 @@ def show_memory(measured):
 
 
 def main():
-    build, embedded, server = sys.argv[1:4]
+    build, embedded, server, leases = sys.argv[1:5]
     version = ".".join(map(str, servers.version_of(servers.program("redis"))))
     print(f"machine: {machine()}\nRedis {version}, Python {platform.python_version()}\n")
     try:
@@ -181,7 +184,7 @@ def main():
         python = "no-original"
     measured = values([embedded])
     measured.update(values([python, os.path.join(HERE, "original_memory.py")]))
-    measured.update(measure_server(python, server))
+    measured.update(measure_server(python, server, leases))
     measured.update(measure_clusters(server))
     print("rates (best of several rounds)")
     show_rates(measured)

@@ -37,6 +37,7 @@ static const struct number {
     {"failed", offsetof(struct redbucket_statistics, failed)},
     {"degraded", offsetof(struct redbucket_statistics, degraded)},
     {"denied", offsetof(struct redbucket_statistics, denied)},
+    {"leased", offsetof(struct redbucket_statistics, leased)},
 };
 
 #define NUMBERS_LEN (sizeof(numbers) / sizeof(numbers[0]))

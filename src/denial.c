@@ -214,7 +214,9 @@ static bool deny(struct denial *denial, struct rbk_request *request, const struc
         return false;
     request->status = REDBUCKET_OK;
     request->failed = RBK_NONE;
-    (void)atomic_fetch_add_explicit(&denial->denied, 1, memory_order_relaxed);
+    request->here = true;
+    if (!request->aside)
+        (void)atomic_fetch_add_explicit(&denial->denied, 1, memory_order_relaxed);
     return true;
 }
 

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Seconds that leases last when a limit doesn't say. */
+#define LEASE_TIME_DEFAULT 1.0
+
 /* Copies what the caller's version of the struct has. */
 static enum redbucket_status take_limit(const struct redbucket_limit *given,
                                         struct redbucket_limit *limit,
@@ -156,6 +159,7 @@ static struct rbk_named *make_named(const char *name, const struct redbucket_lim
         .zone_len = limit->zone_len,
         .limit = {limit->rate, limit->burst, limit->delay},
         .expiry = ceil(limit->expiry),
+        .terms = {limit->lease, limit->lease_time > 0.0 ? limit->lease_time : LEASE_TIME_DEFAULT},
         .as_given = *limit,
     };
     if (named->name == NULL || named->zone == NULL) {

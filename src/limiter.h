@@ -15,6 +15,7 @@ struct rbk_named {
     size_t zone_len;
     struct rbk_limit limit;
     double expiry;                   /* in whole seconds */
+    struct rbk_lease_terms terms;    /* 0 permits for none */
     struct redbucket_limit as_given; /* its zone is the copy */
 };
 

@@ -112,7 +112,8 @@ static void decide(struct redbucket_store *store, struct rbk_request *requests, 
     for (size_t i = 0; i < len; i++) {
         if (store_failed(requests[i].status))
             answer(policy, &requests[i]);
-        else if (requests[i].len > 0 && atomic_load_explicit(&policy->told, memory_order_relaxed))
+        else if (requests[i].len > 0 && !requests[i].here &&
+                 atomic_load_explicit(&policy->told, memory_order_relaxed))
             atomic_store_explicit(&policy->told, false, memory_order_relaxed);
     }
 }

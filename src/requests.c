@@ -102,6 +102,7 @@ static enum redbucket_status add_key(const struct redbucket_limiter *limiter,
     key->key_len = given->key_len != 0 ? given->key_len : strlen(given->key);
     claim->limit = named->limit;
     claim->expiry = named->expiry;
+    claim->lease = named->terms.most > 0.0 ? &named->terms : NULL;
     return key->key_len <= limiter->store->ops->key_max(limiter->store) ? REDBUCKET_OK
                                                                         : REDBUCKET_ERROR_KEY;
 }
@@ -155,7 +156,12 @@ static void add_request(const struct redbucket_limiter *limiter, struct redbucke
     to->keys = &piece->keys[piece->keys_len];
     to->claims = &piece->claims[piece->keys_len];
     to->len = request->keys_len;
+    to->leases = 0;
+    for (size_t i = 0; i < to->len; i++)
+        to->leases += to->claims[i].lease != NULL;
     to->degraded = false;
+    to->here = false;
+    to->aside = false;
     piece->origin[piece->requests_len++] = request;
     piece->keys_len += request->keys_len;
 }

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "denial.h"
 #include "gather.h"
+#include "lease.h"
 #include "policy.h"
 #include "url.h"
 #include "wait.h"
@@ -145,6 +146,17 @@ static enum redbucket_status add_denial(const struct rbk_url *url, struct redbuc
     return status;
 }
 
+/* Puts leases in front of *store, or closes it. */
+static enum redbucket_status add_lease(struct redbucket_store **store,
+                                       struct redbucket_error *error)
+{
+    enum redbucket_status status = rbk_lease_create(*store, rbk_clock_now, store, error);
+
+    if (status != REDBUCKET_OK)
+        redbucket_store_close(*store);
+    return status;
+}
+
 enum redbucket_status redbucket_store_open(const char *text, struct redbucket_store **store,
                                            struct redbucket_error *error)
 {
@@ -161,6 +173,8 @@ enum redbucket_status redbucket_store_open(const char *text, struct redbucket_st
         status = add_gather(&url, &opened, error);
     if (status == REDBUCKET_OK && opened->ops->far)
         status = add_denial(&url, &opened, error);
+    if (status == REDBUCKET_OK && opened->ops->far)
+        status = add_lease(&opened, error);
     if (status == REDBUCKET_OK && wish.wanted)
         status = add_policy(&wish, &opened, error);
     if (status == REDBUCKET_OK)

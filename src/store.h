@@ -28,7 +28,10 @@ struct rbk_request {
     size_t len; /* of keys and claims, at most REDBUCKET_KEYS_MAX */
     enum redbucket_status status;
     size_t failed;
-    bool degraded; /* a failure policy answered */
+    unsigned leases; /* how many of its limits have terms of leases */
+    bool degraded;   /* a failure policy answered */
+    bool here;       /* a front answered it without asking the store */
+    bool aside;      /* a front asks for itself: nobody counts it */
     struct rbk_answer answer;
 };
 

@@ -280,6 +280,7 @@ REDBUCKET_API void redbucket_store_close(struct redbucket_store *store);
  *   failed    requests that got an error from a store on a server, by this process
  *   degraded  requests that a failure policy answered, by this process
  *   denied    those of `rejected` that were answered without asking the server, by this process
+ *   leased    those of `accepted` that took a permit which this process held, likewise
  *
  * A store on a server counts what this process asks of it, and knows no buckets, capacity or bytes.
  */
@@ -297,6 +298,7 @@ struct redbucket_statistics {
     uint64_t failed;
     uint64_t degraded;
     uint64_t denied;
+    uint64_t leased;
 };
 
 /* Fills *statistics, whose `size` the caller has set. The numbers are each exact, and taken one

@@ -40,11 +40,12 @@ struct rbk_verdict {
 };
 
 /* One key under one limit. In: limit, expiry (whole seconds that a server keeps it at least, 0 for
- * as long as it needs), and the state as stored, which is readable. Out: the state to store, what
- * to do, the level before the decision, and the verdict. */
+ * as long as it needs), the terms of leases or NULL, and the state as stored, which is readable.
+ * Out: the state to store, what to do, the level before the decision, and the verdict. */
 struct rbk_claim {
     struct rbk_limit limit;
     double expiry;
+    const struct rbk_lease_terms *lease;
     struct rbk_state state;
     double level;
     enum rbk_change change;

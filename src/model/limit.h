@@ -24,6 +24,13 @@ struct rbk_limit {
     double delay;
 };
 
+/* What may be taken ahead under a limit, from a store that is far away: so many permits, held for
+ * at most so many seconds. Nothing of it is the model's business. */
+struct rbk_lease_terms {
+    double most;
+    double time;
+};
+
 /* Why a limit is none. One fault, one message. */
 enum rbk_limit_fault {
     RBK_LIMIT_GOOD,

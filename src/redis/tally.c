@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counting requests that name a limit; peeks and what nobody can refuse count only when they fail.
+ * What a front asks for itself is nobody's request.
  */
 #include "redis/tally.h"
 
@@ -14,6 +15,8 @@ void rbk_tally_add(struct rbk_tally *tally, const struct rbk_request *requests, 
     for (size_t i = 0; i < len; i++) {
         const struct rbk_answer *answer = &requests[i].answer;
 
+        if (requests[i].aside)
+            continue;
         if (requests[i].status != REDBUCKET_OK) {
             count(&tally->failed);
         } else if (requests[i].ask.operation == RBK_REQUEST && requests[i].len > 0) {

@@ -59,17 +59,22 @@ static void inner_close(struct redbucket_store *store)
 
 struct rbk_store_ops model_store_ops;
 
-struct redbucket_store *model_store_make(void)
+void model_store_begin(void)
 {
-    struct redbucket_store *store = NULL;
-    struct redbucket_error error;
-
     model_store_ops = (struct rbk_store_ops){
         .decide = model_store_decide, .statistics = inner_statistics, .close = inner_close};
     memset(&model_store, 0, sizeof model_store);
     model_store.store.ops = &model_store_ops;
     model_store.now = 1700000000.0;
     model_here = 5000.0;
+}
+
+struct redbucket_store *model_store_make(void)
+{
+    struct redbucket_store *store = NULL;
+    struct redbucket_error error;
+
+    model_store_begin();
     assert_int_equal(
         rbk_denial_create(&model_store.store, MODEL_DENIAL_TIME, model_store_clock, &store, &error),
         REDBUCKET_OK);

@@ -29,7 +29,8 @@ double model_store_clock(void);
 void model_store_decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
                         struct rbk_batch *batch);
 
-/* An empty server, behind a cache. */
+/* An empty server; and one behind a cache. */
+void model_store_begin(void);
 struct redbucket_store *model_store_make(void);
 
 /* Time goes by, for both. */
