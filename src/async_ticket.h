@@ -9,7 +9,7 @@
 #define RBK_ASYNC_TICKET_H
 
 #include "deadline.h"
-#include "redbucket/redbucket.h"
+#include "redbucket/async.h"
 
 struct rbk_tickets;
 struct rbk_trip;

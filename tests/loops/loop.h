@@ -6,7 +6,7 @@
 #ifndef LOOP_H
 #define LOOP_H
 
-#include "redbucket/redbucket.h"
+#include "redbucket/async.h"
 
 /*
  *   open    makes a loop

@@ -6,7 +6,7 @@
 #ifndef ASKER_H
 #define ASKER_H
 
-#include "redbucket/redbucket.h"
+#include "redbucket/async.h"
 
 /*
  *   called   how often

@@ -17,7 +17,7 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
-#include "../redbucket.h"
+#include "../async.h"
 
 #if HIREDIS_MAJOR < 1
 #error "redbucket's adapters take hiredis 1.0 or later"
