@@ -53,6 +53,5 @@ class Patience:
 
     def too_late(self, response: Response, after: Response) -> Response:
         """Of a permit that was given back: rejected until its delay would fit the timeout."""
-        return response._replace(accepted=False, delay=None, waited=self._waited(),
-                                 retry_after=max(response.delay - self.timeout, 0.0),
-                                 remaining=after.remaining, reset_after=after.reset_after)
+        late: Response = response._late(after, self.left, self.timeout)
+        return late._replace(waited=self._waited())

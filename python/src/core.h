@@ -111,8 +111,19 @@ PyObject *rbk_response_new(struct core *core, PyObject *names,
                            const struct redbucket_response *response,
                            struct redbucket_verdict *verdicts);
 
+/* The request that an answer is to, with the verdict of each limit, but without its keys: all but
+ * the limit's own verdict in `alone` is borrowed from the answer, as are the `names`. */
+int rbk_response_recall(struct core *core, PyObject *object, struct redbucket_request *request,
+                        struct redbucket_verdict *alone, PyObject **names);
+
 /* When the permit of an answer was taken; -1 when the object is no answer. */
 int rbk_response_time(struct core *core, PyObject *object, double *time);
+
+/* ---- HTTP (http.c) -------------------------------------------------------------------------- */
+
+/* _http(answer, fields, names), and the module's _http_fields() */
+PyObject *rbk_http(PyObject *self, PyObject *args);
+PyObject *rbk_http_fields(PyObject *module, PyObject *unused);
 
 /* ---- Failures (failure.c) ------------------------------------------------------------------ */
 

@@ -337,6 +337,10 @@ PyDoc_STRVAR(many_doc,
              "Decides an iterable of mappings, or (mapping, cost), in its order: a list of\n"
              "responses, and of exceptions, not raised, where one failed.");
 
+PyDoc_STRVAR(http_doc,
+             "_http(answer, fields, names)\n--\n\n"
+             "What a response, or the status that a request of these limits failed with, comes to\n"
+             "in HTTP: status, [(name, value)] of the fields, and a problem's body or None.");
 PyDoc_STRVAR(state_doc, "_state(limit, key)\n--\n\nA bucket as stored, or None.");
 PyDoc_STRVAR(statistics_doc, "_statistics()\n--\n\nWhat the store has counted, as a dict.");
 PyDoc_STRVAR(health_doc, "_check()\n--\n\nHow the store is, as a dict.");
@@ -352,6 +356,7 @@ static PyMethodDef methods[] = {
     {"_state", rbk_read_state, METH_VARARGS, state_doc},
     {"_statistics", rbk_read_statistics, METH_NOARGS, statistics_doc},
     {"_check", rbk_read_health, METH_NOARGS, health_doc},
+    {"_http", rbk_http, METH_VARARGS, http_doc},
     {"_open", limiter_open, METH_VARARGS, open_doc},
     {"_set_limits", limiter_set_limits, METH_O, configure_doc},
     {"close", limiter_close, METH_NOARGS, close_doc},

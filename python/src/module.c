@@ -74,8 +74,11 @@ static PyObject *core_statuses(PyObject *module, PyObject *unused)
     return tuple;
 }
 
+PyDoc_STRVAR(http_fields_doc, "_http_fields()\n--\n\nThe flags of header fields, by their names.");
+
 static PyMethodDef functions[] = {
     {"_lend", core_lend, METH_VARARGS, lend_doc},
+    {"_http_fields", rbk_http_fields, METH_NOARGS, http_fields_doc},
     {"_statuses", core_statuses, METH_NOARGS, statuses_doc},
     {0},
 };

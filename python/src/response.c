@@ -192,13 +192,19 @@ static PyObject *response_replace(PyObject *self, PyObject *args, PyObject *opti
 
 /* ---- Attributes ---------------------------------------------------------------------------- */
 
+static int check_answer(const struct core *core, PyObject *object)
+{
+    int is = PyObject_IsInstance(object, core->response_base);
+
+    if (is == 0)
+        PyErr_Format(PyExc_TypeError, "expected a Response, not %R", object);
+    return is == 1 ? 0 : -1;
+}
+
 int rbk_response_time(struct core *core, PyObject *object, double *time)
 {
-    if (PyObject_IsInstance(object, core->response_base) != 1) {
-        if (!PyErr_Occurred())
-            PyErr_Format(PyExc_TypeError, "expected a Response, not %R", object);
+    if (check_answer(core, object) < 0)
         return -1;
-    }
     const struct rest *rest = rest_of(object);
 
     if (!rest->response.accepted) {
@@ -206,6 +212,31 @@ int rbk_response_time(struct core *core, PyObject *object, double *time)
         return -1;
     }
     *time = rest->response.time;
+    return 0;
+}
+
+/* The verdict of the only limit, of which the response says all. */
+static struct redbucket_verdict verdict_of(const struct redbucket_response *response)
+{
+    return (struct redbucket_verdict){.accepted = response->accepted,
+                                      .delay = response->delay,
+                                      .retry_after = response->retry_after,
+                                      .reset_after = response->reset_after,
+                                      .remaining = response->remaining};
+}
+
+int rbk_response_recall(struct core *core, PyObject *object, struct redbucket_request *request,
+                        struct redbucket_verdict *alone, PyObject **names)
+{
+    if (check_answer(core, object) < 0)
+        return -1;
+    const struct rest *rest = rest_of(object);
+
+    *alone = verdict_of(&rest->response);
+    *names = rest->names;
+    request->status = REDBUCKET_OK;
+    request->response = rest->response;
+    request->verdicts = rest->verdicts != NULL ? rest->verdicts : alone;
     return 0;
 }
 
@@ -327,6 +358,67 @@ static PyGetSetDef attributes[] = {
     {0},
 };
 
+/* ---- Too late ------------------------------------------------------------------------------ */
+
+/* When a delay is over too late, waiting helps until it fits the timeout. */
+static double wait_of(double delay, double timeout)
+{
+    return delay > timeout ? delay - timeout : 0.0;
+}
+
+static void refuse(struct redbucket_response *response, double delay, double timeout)
+{
+    response->accepted = false;
+    response->delay = 0.0;
+    response->delay_us = 0;
+    response->retry_after = wait_of(delay, timeout);
+}
+
+static void refuse_late(struct rest *rest, const struct rest *taken, double left, double timeout)
+{
+    Py_ssize_t len = rest->verdicts == NULL ? 0 : PyTuple_Size(rest->names);
+
+    refuse(&rest->response, taken->response.delay, timeout);
+    rest->response.decided = taken->response.decided;
+    rest->response.degraded = taken->response.degraded;
+    for (Py_ssize_t i = 0; i < len; i++) {
+        struct redbucket_verdict *verdict = &rest->verdicts[i];
+        double delay = taken->verdicts[i].delay;
+
+        verdict->accepted = delay <= left;
+        verdict->delay = verdict->accepted ? delay : 0.0;
+        verdict->retry_after = verdict->accepted ? 0.0 : wait_of(delay, timeout);
+    }
+}
+
+PyDoc_STRVAR(late_doc, "_late(after, left, timeout)\n--\n\n"
+                       "What becomes of a permit that was given back since its delay is longer\n"
+                       "than what was left of a timeout: rejected by the limits that delay so.\n"
+                       "`after` is the answer to giving it back.");
+
+static PyObject *response_late(PyObject *self, PyObject *args)
+{
+    const struct rest *taken = rest_of(self);
+    struct core *core = core_of(self);
+    PyObject *after;
+    double left, timeout;
+
+    if (core == NULL || !PyArg_ParseTuple(args, "Odd:_late", &after, &left, &timeout) ||
+        check_answer(core, after) < 0)
+        return NULL;
+    struct rest copy = *rest_of(after);
+
+    if (PyTuple_Size(copy.names) != PyTuple_Size(taken->names) ||
+        (copy.verdicts == NULL) != (taken->verdicts == NULL)) {
+        PyErr_SetString(PyExc_ValueError, "the answers are not to requests of the same limits");
+        return NULL;
+    }
+    if (copy.verdicts != NULL && (copy.verdicts = copy_verdicts(&copy)) == NULL)
+        return PyErr_NoMemory();
+    refuse_late(&copy, taken, left, timeout);
+    return rbk_response_new(core, copy.names, &copy.response, copy.verdicts);
+}
+
 /* ---- As a tuple ---------------------------------------------------------------------------- */
 
 /* A hash and a comparison of its own go together, and a tuple may keep its hash in itself, where an
@@ -354,6 +446,7 @@ PyDoc_STRVAR(type_doc, "An answer. See redbucket.Response.");
 static PyMethodDef methods[] = {
     {"_replace", (PyCFunction)(void (*)(void))response_replace, METH_VARARGS | METH_KEYWORDS,
      replace_doc},
+    {"_late", response_late, METH_VARARGS, late_doc},
     {0},
 };
 
