@@ -42,6 +42,7 @@ from .errors import (
     UnsupportedError,
 )
 from .memory import InMemoryRateLimiter
+from .permits import Rejected
 from .server import RedisRateLimiter, RedisScriptRateLimiter, RedisTransactionalRateLimiter
 from .shared import SharedMemoryRateLimiter
 
@@ -62,6 +63,7 @@ __all__ = (
     "RedisRateLimiter",
     "RedisScriptRateLimiter",
     "RedisTransactionalRateLimiter",
+    "Rejected",
     "Response",
     "ServerError",
     "SharedMemoryRateLimiter",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+from typing import Callable, Dict, Optional, Type
 
 from .base import StoreRateLimiter
 from .memory import InMemoryRateLimiter
@@ -11,6 +11,11 @@ from .server import SCHEMES, RedisRateLimiter
 from .shared import SharedMemoryRateLimiter
 
 __all__ = ("from_url",)
+
+EMBEDDED: Dict[str, Type[StoreRateLimiter]] = {
+    "memory": InMemoryRateLimiter,
+    "shm": SharedMemoryRateLimiter,
+}
 
 
 def from_url(url: str, *, clock: Optional[Callable[[], float]] = None) -> StoreRateLimiter:
@@ -21,9 +26,11 @@ def from_url(url: str, *, clock: Optional[Callable[[], float]] = None) -> StoreR
     what time it is, for stores that aren't on a server; all who use one have to use one clock.
     """
     scheme = url.partition(":")[0]
-    kind = {"memory": InMemoryRateLimiter, "shm": SharedMemoryRateLimiter}.get(scheme)
-    if kind is None:
-        kind = RedisRateLimiter if scheme in SCHEMES else StoreRateLimiter
+    kind: Type[StoreRateLimiter] = StoreRateLimiter
+    if scheme in SCHEMES:
+        kind = RedisRateLimiter
+    elif scheme in EMBEDDED:
+        kind = EMBEDDED[scheme]
     limiter = kind.__new__(kind)
     StoreRateLimiter.__init__(limiter, url, clock=clock)
     return limiter

@@ -39,7 +39,7 @@ class Patience:
 
     def fits(self, response: Response) -> bool:
         """Whether an accepted one's delay is over in time."""
-        return response.delay <= self.left
+        return bool(response.delay <= self.left)
 
     def _waited(self) -> float:
         return time.monotonic() - self.begun
@@ -53,5 +53,5 @@ class Patience:
 
     def too_late(self, response: Response, after: Response) -> Response:
         """Of a permit that was given back: rejected until its delay would fit the timeout."""
-        late: Response = response._late(after, self.left, self.timeout)
+        late = response._late(after, self.left, self.timeout)
         return late._replace(waited=self._waited())

@@ -7,13 +7,17 @@ import math
 import time
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import _core
 from . import _urls
 from ._patience import Patience
 from .data import Health, RateLimit, Response, State, Statistics
 from .errors import StoreError
+from .permits import Permitting
+
+if TYPE_CHECKING:
+    from .aio import AsyncRateLimiter
 
 __all__ = ("RateLimiter", "StoreRateLimiter")
 
@@ -109,7 +113,7 @@ class RateLimiter(ABC):
         """The answer to a request of these keys."""
 
 
-class StoreRateLimiter(_core.Limiter, RateLimiter):
+class StoreRateLimiter(_core.Limiter, Permitting, RateLimiter):
     """A limiter on a store: decisions are made in C, atomically over all limits of a request.
 
     Safe from any number of threads once configured. The interpreter's lock is not held while others
@@ -121,6 +125,7 @@ class StoreRateLimiter(_core.Limiter, RateLimiter):
     """
 
     _place = "?"
+    _loops: Any = None  # those of asyncio that have used it, by aio.py
 
     def __init__(self, url: str, *, clock: Any = None) -> None:
         scheme = url.partition(":")[0]
@@ -141,6 +146,23 @@ class StoreRateLimiter(_core.Limiter, RateLimiter):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def close(self) -> None:
+        """Closes the connections, files and memory that the limiter holds.
+
+        Buckets that others share stay. Calls under way end as usual; new ones raise RuntimeError.
+        Closing again does nothing.
+        """
+        super().close()
+        if self._loops is not None:
+            self._loops.close()
+
+    @property
+    def aio(self) -> AsyncRateLimiter:
+        """The same limits, buckets and connections for coroutines: ``await limiter.aio.request()``."""
+        from .aio import AsyncRateLimiter
+
+        return AsyncRateLimiter(self)
 
     # ---- Asking ------------------------------------------------------------------------------
 
@@ -207,8 +229,11 @@ class StoreRateLimiter(_core.Limiter, RateLimiter):
         ``responses``, if it is a StoreError.
         """
         responses = self._request_many(requests, cost)
-        if return_exceptions:
-            return responses
+        return responses if return_exceptions else self._checked(responses)
+
+    @staticmethod
+    def _checked(responses: List[Any]) -> List[Any]:
+        """Raises the first exception among them."""
         for response in responses:
             if isinstance(response, BaseException):
                 if isinstance(response, StoreError):

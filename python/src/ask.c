@@ -10,14 +10,6 @@
 
 #include <string.h>
 
-struct question {
-    struct redbucket_key keys[REDBUCKET_KEYS_MAX];
-    PyObject *held[REDBUCKET_KEYS_MAX];
-    struct keys given;
-    PyObject *names; /* of the keys, a tuple */
-    double cost;
-};
-
 static int take_cost(PyObject *value, double *cost)
 {
     *cost = PyFloat_AsDouble(value);
@@ -97,8 +89,8 @@ static int take_keywords(const struct limiter *limiter, struct question *questio
     return 0;
 }
 
-static int take(const struct limiter *limiter, struct question *question, PyObject *const *args,
-                Py_ssize_t args_len, PyObject *names)
+int rbk_question_take(const struct limiter *limiter, struct question *question,
+                      PyObject *const *args, Py_ssize_t args_len, PyObject *names)
 {
     question->given = (struct keys){question->keys, question->held, 0};
     question->names = NULL;
@@ -118,7 +110,7 @@ static int take(const struct limiter *limiter, struct question *question, PyObje
     return question->names == NULL ? -1 : 0;
 }
 
-static void release(struct question *question)
+void rbk_question_release(struct question *question)
 {
     rbk_keys_release(&question->given);
     Py_XDECREF(question->names);
@@ -154,9 +146,9 @@ static PyObject *ask(PyObject *self, struct redbucket_request *request, PyObject
 
     if (rbk_limiter_enter(limiter) < 0)
         return NULL;
-    if (take(limiter, &question, args, args_len, names) == 0)
+    if (rbk_question_take(limiter, &question, args, args_len, names) == 0)
         answer = decide(limiter, &question, request);
-    release(&question);
+    rbk_question_release(&question);
     rbk_limiter_leave(limiter);
     return answer;
 }

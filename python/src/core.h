@@ -18,6 +18,7 @@
 /* The state of the module. Filled by its execution, but for what redbucket/__init__.py lends. */
 struct core {
     PyObject *limiter_type;
+    PyObject *async_type;
     PyObject *response_base;
     PyObject *response_type; /* lent: the class of answers, made of response_base */
     PyObject *state_type;    /* lent: the class of stored states */
@@ -47,7 +48,7 @@ struct limiter {
     bool costs; /* a limit is named "cost": that word is no option then */
 };
 
-extern PyType_Spec rbk_limiter_spec;
+extern PyType_Spec rbk_limiter_spec, rbk_async_spec;
 
 /* Begins and ends the use of an open, configured limiter by one call. */
 int rbk_limiter_enter(struct limiter *limiter);
@@ -88,6 +89,20 @@ PyObject *rbk_keys_add_mapping(struct keys *keys, PyObject *mapping);
 void rbk_keys_release(struct keys *keys);
 
 /* ---- Questions (ask.c) --------------------------------------------------------------------- */
+
+/* What somebody asks: the keys, which `given` points to, the tuple of their names, and the cost. */
+struct question {
+    struct redbucket_key keys[REDBUCKET_KEYS_MAX];
+    PyObject *held[REDBUCKET_KEYS_MAX];
+    struct keys given;
+    PyObject *names;
+    double cost;
+};
+
+/* Takes it from the arguments of a call. It is to be released, whatever is returned. */
+int rbk_question_take(const struct limiter *limiter, struct question *question,
+                      PyObject *const *args, Py_ssize_t args_len, PyObject *names);
+void rbk_question_release(struct question *question);
 
 rbk_fast_method rbk_ask_request, rbk_ask_peek, rbk_ask_refund, rbk_ask_charge, rbk_ask_reset;
 rbk_fast_method rbk_ask_give_back;

@@ -363,7 +363,15 @@ static PyMethodDef methods[] = {
     {0},
 };
 
+/* Whether a loop should go on meanwhile. Who has a clock of his own decides at once. */
+static PyObject *get_waits(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(limiter_of(self)->waits && limiter_of(self)->clock == NULL);
+}
+
 static PyGetSetDef attributes[] = {
+    {"_waits", get_waits, NULL, "Whether a decision may wait for others.", NULL},
     {"closed", get_closed, NULL, "Whether close() was called.", NULL},
     {0},
 };

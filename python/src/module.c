@@ -97,8 +97,10 @@ static int core_exec(PyObject *module)
 
     core->zero = PyFloat_FromDouble(0.0);
     core->limiter_type = PyType_FromSpec(&rbk_limiter_spec);
+    core->async_type = PyType_FromSpec(&rbk_async_spec);
     core->response_base = rbk_response_make_type();
     if (core->zero == NULL || add_type(module, "Limiter", core->limiter_type) < 0 ||
+        add_type(module, "Async", core->async_type) < 0 ||
         add_type(module, "ResponseBase", core->response_base) < 0 ||
         PyModule_AddStringConstant(module, "version", redbucket_version()) < 0)
         return -1;
@@ -111,6 +113,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     const struct core *core = rbk_core_of(module);
 
     Py_VISIT(core->limiter_type);
+    Py_VISIT(core->async_type);
     Py_VISIT(core->response_base);
     Py_VISIT(core->response_type);
     Py_VISIT(core->state_type);
@@ -123,6 +126,7 @@ static int core_clear(PyObject *module)
     struct core *core = rbk_core_of(module);
 
     Py_CLEAR(core->limiter_type);
+    Py_CLEAR(core->async_type);
     Py_CLEAR(core->response_base);
     Py_CLEAR(core->response_type);
     Py_CLEAR(core->state_type);
