@@ -10,6 +10,8 @@
  */
 #include "core.h"
 
+#include <redbucket/async.h>
+
 #include <pythread.h>
 
 struct errand;
