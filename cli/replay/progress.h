@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far a long replay is, on a terminal: percent where the amount is known, lines a second. Never
- * where standard error is no terminal, nothing for a replay that is over within a second, and gone
- * when the replay ends.
+ * How far a long replay is, on a terminal: percent and the time left where the amount is known,
+ * lines a second. Never where standard error is no terminal, nothing for a replay that is over
+ * within a second, and gone when the replay ends.
  */
 #ifndef RBK_REPLAY_PROGRESS_H
 #define RBK_REPLAY_PROGRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* How much was done: `bytes` of files of `bytes_all`, which is 0 when that isn't known. */
+struct rbk_progress_done {
+    uint64_t lines;
+    uint64_t bytes;
+    uint64_t bytes_all;
+    double elapsed_s;
+};
+
+/* Enough for rbk_progress_text, which fits into 72 columns. */
+#define RBK_PROGRESS_SIZE ((size_t)160)
+
+/* "43 %  4,300,000 lines  1,234,567 lines/s  5 s left". */
+void rbk_progress_text(const struct rbk_progress_done *done, char out[RBK_PROGRESS_SIZE]);
 
 /* Times are by CLOCK_MONOTONIC. */
 struct rbk_progress {

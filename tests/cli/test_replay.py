@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import random
+import signal
 import subprocess
 import time
 import unittest
@@ -367,6 +368,14 @@ class Terminal(LogTest):
             time.sleep(pause)
         process.stdin.close()
         self.assertEqual(process.wait(timeout=60), 0)
+        return self.shown()
+
+    @staticmethod
+    def bytes_read(process):
+        with open(f"/proc/{process.pid}/io", encoding="ascii") as file:
+            return int(file.readline().split()[1])
+
+    def shown(self):
         shown = b""
         try:
             while more := os.read(self.master, 65536):
@@ -380,6 +389,20 @@ class Terminal(LogTest):
         self.assertRegex(shown, r"\r[0-9,]+ lines  [0-9,]+ lines/s *\r")
         self.assertRegex(shown, r"\r +\r\Z")
         self.assertNotIn("%", shown)
+
+    @unittest.skipUnless(os.path.exists("/proc/self/io"), "no /proc/PID/io here")
+    def test_the_time_left_is_told_where_the_amount_is_known(self):
+        log = self.write("long.log", text([common(NOON)] * 400000))
+        process = self.start(*self.LIMIT, "replay", *self.KEY, log, stdout=subprocess.DEVNULL,
+                             stderr=self.terminal)
+        os.close(self.terminal)
+        while self.bytes_read(process) < 1_000_000:  # it has begun, and is not through for long
+            time.sleep(0.001)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(1.2)
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertRegex(self.shown(), r"\r *[0-9]+ %  [0-9,]+ lines  [0-9,]+ lines/s  .*[0-9]+ s left")
 
     def test_a_short_one_shows_nothing(self):
         self.assertEqual(self.replay([text([common(NOON)] * 5000)] * 3, 0), "")

@@ -8,6 +8,7 @@
 #include "../../cli/replay/histogram.h"
 #include "../../cli/replay/hits.h"
 #include "../../cli/replay/printable.h"
+#include "../../cli/replay/progress.h"
 #include "../test.h"
 
 #include <stdio.h>
@@ -402,6 +403,29 @@ static void the_first_fault_is_the_first_in_the_order_read(void **state)
     assert_string_equal(rbk_faults_file(&faults), "a.log");
 }
 
+static void progress_tells_the_rate_and_the_time_left(void **state)
+{
+    static const struct {
+        struct rbk_progress_done done;
+        const char *text;
+    } cases[] = {
+        {{4300000, 430, 1000, 4}, " 43 %  4,300,000 lines  1,075,000 lines/s  6 s left"},
+        {{1000, 0, 0, 2}, "1,000 lines  500 lines/s"},
+        {{1000, 0, 99, 2}, "1,000 lines  500 lines/s"},
+        {{10, 1, 100, 2}, "  1 %  10 lines  5 lines/s  3 min 18 s left"},
+        {{10, 1, 10000, 2}, "  0 %  10 lines  5 lines/s  5 h 33 min left"},
+        {{10, 100, 100, 2}, "100 %  10 lines  5 lines/s  0 s left"},
+        {{10, 101, 100, 2}, "10 lines  5 lines/s"}, /* a file that has grown meanwhile */
+    };
+    char text[RBK_PROGRESS_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        rbk_progress_text(&cases[i].done, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +443,7 @@ int main(void)
         cmocka_unit_test(bytes_are_escaped_and_cut_to_their_columns),
         cmocka_unit_test(numbers_are_grouped_and_shares_never_lie),
         cmocka_unit_test(the_first_fault_is_the_first_in_the_order_read),
+        cmocka_unit_test(progress_tells_the_rate_and_the_time_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
