@@ -38,6 +38,14 @@ static void visit(struct rbk_lease_call *call, const struct rbk_request *request
     }
 }
 
+/* A child goes on from where its parent was: what comes of the parent's turns is not for it. */
+static unsigned next_ticket(struct rbk_leases *leases)
+{
+    unsigned ticket = atomic_fetch_add_explicit(&leases->tickets, 1, memory_order_relaxed) + 1;
+
+    return ticket != 0 ? ticket : next_ticket(leases);
+}
+
 static void take_ahead(struct rbk_lease_call *call, const struct rbk_request *request,
                        const struct rbk_sought *sought, const struct wish *wish)
 {
@@ -47,8 +55,8 @@ static void take_ahead(struct rbk_lease_call *call, const struct rbk_request *re
 
         if (parts == 0 || parts < rbk_purse_parts(request->ask.cost))
             continue;
-        turn.ticket = rbk_lease_places_begin(call->leases->places, turn.bucket);
-        if (turn.ticket != 0)
+        turn.ticket = next_ticket(call->leases);
+        if (rbk_lease_places_begin(call->leases->places, turn.bucket, turn.ticket))
             rbk_lease_trip_take_ahead(&call->trip, request, i, &turn);
     }
 }
@@ -134,6 +142,30 @@ static void learn(struct rbk_lease_call *call, const struct rbk_request *request
     }
 }
 
+/* Who was accepted by the store is in the queue as well. */
+static void queue_up(struct rbk_lease_call *call, const struct rbk_request *request)
+{
+    for (size_t i = 0; i < request->len; i++) {
+        const struct rbk_limit *limit = &request->claims[i].limit;
+        uint64_t bucket = rbk_lease_bucket(call->leases->secret, &request->keys[i]);
+        struct rbk_purse *purse =
+            limit->delay > 0.0 ? rbk_lease_places_find(call->leases->places, bucket) : NULL;
+
+        if (purse != NULL)
+            (void)rbk_purse_queue(purse, limit->rate, request->ask.cost, call->here, false);
+    }
+}
+
+/* An answer of the store's to a caller that leases may serve. */
+static void learn_of(struct rbk_lease_call *call, const struct rbk_request *request)
+{
+    if (request->status != REDBUCKET_OK || request->here || !rbk_lease_may_serve(request))
+        return;
+    learn(call, request);
+    if (request->ask.operation == RBK_REQUEST && request->answer.accepted)
+        queue_up(call, request);
+}
+
 /* While the store's clock is behind the bucket's, which is after it was set back, nothing drains:
  * what is received now is then counted as received when it is level. */
 static void end_turn(struct rbk_lease_call *call, const struct rbk_request *request,
@@ -172,8 +204,7 @@ static void hand_back(struct rbk_lease_call *call)
 
         if (extra == NULL) {
             call->requests[trip->origin[i]] = *decided;
-            if (rbk_lease_may_serve(decided) && decided->status == REDBUCKET_OK && !decided->here)
-                learn(call, decided);
+            learn_of(call, decided);
         } else if (extra->ticket != 0) {
             end_turn(call, decided, extra, received);
         }

@@ -25,6 +25,7 @@ struct rbk_leases {
     rbk_clock *clock;
     double timeout;
     bool one_server;
+    atomic_uint tickets;    /* that were given, in this process and in those that it comes from */
     atomic_ullong rescued;  /* requests that were asked for twice; relaxed: counts */
     atomic_ullong undenied; /* of which the first answer came from here */
 };

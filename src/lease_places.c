@@ -11,6 +11,9 @@
 #define IDLE_PART 0.25
 #define IDLE_MAX  1.0 /* seconds */
 
+/* Seconds between looks at all leases, of which there may be many. */
+#define REST_TIME 0.01
+
 /* ---- Texts -------------------------------------------------------------------------------------
  */
 
@@ -270,27 +273,23 @@ bool rbk_lease_places_visit(struct rbk_lease_places *places, const struct rbk_la
     return hot;
 }
 
-unsigned rbk_lease_places_begin(struct rbk_lease_places *places, uint64_t bucket)
+bool rbk_lease_places_begin(struct rbk_lease_places *places, uint64_t bucket, unsigned ticket)
 {
     struct rbk_lease_place *place = lock(places, bucket);
-    struct rbk_lease_place_set *set = &places->sets[set_of(bucket)];
-    unsigned ticket = 0;
+    bool begins;
 
     if (place == NULL)
-        return 0;
-    if (place->ticket == 0) {
-        if (++set->tickets == 0)
-            set->tickets++;
-        ticket = set->tickets;
+        return false;
+    begins = place->ticket == 0;
+    if (begins) {
         place->ticket = ticket;
         place->recalled = false;
     }
     unlock(places, bucket);
-    return ticket;
+    return begins;
 }
 
-/* Somebody may have spent of the lease before, which another thread filled meanwhile: no, since
- * whoever has the ticket is alone in filling. */
+/* Whoever has the ticket is alone in filling: the purse is as empty as it was found. */
 static void fill(struct rbk_lease_places *places, struct rbk_lease_place *place, unsigned index,
                  const struct rbk_grant *grant)
 {
@@ -367,7 +366,8 @@ bool rbk_lease_places_recall(struct rbk_lease_places *places, uint64_t bucket, b
 bool rbk_lease_places_are_due(struct rbk_lease_places *places, double now)
 {
     return atomic_load_explicit(&places->holding, memory_order_relaxed) > 0 &&
-           now >= atomic_load_explicit(&places->due, memory_order_relaxed);
+           now >= atomic_load_explicit(&places->due, memory_order_relaxed) &&
+           now >= atomic_load_explicit(&places->rest, memory_order_relaxed);
 }
 
 /* Looks at a lease: true when it ends here, and something of it is left. */
@@ -419,8 +419,10 @@ static bool look(struct rbk_lease_places *places, unsigned index, double now, bo
 bool rbk_lease_places_next(struct rbk_lease_places *places, double now, bool all, unsigned *cursor,
                            struct rbk_leftover *leftover)
 {
-    if (*cursor == 0)
+    if (*cursor == 0) {
         atomic_store(&places->due, INFINITY);
+        atomic_store(&places->rest, now + REST_TIME);
+    }
     while (*cursor < RBK_LEASE_PLACES_ALL) {
         unsigned index = *cursor;
 
@@ -438,6 +440,7 @@ bool rbk_lease_places_next(struct rbk_lease_places *places, double now, bool all
 void rbk_lease_places_come_again(struct rbk_lease_places *places, double now)
 {
     be_due_by(places, now);
+    atomic_store(&places->rest, now);
 }
 
 void rbk_lease_places_count(struct rbk_lease_places *places, uint64_t *leased, uint64_t *delayed)

@@ -54,7 +54,6 @@ struct rbk_lease_place {
 
 struct rbk_lease_place_set {
     pthread_mutex_t mutex;
-    unsigned tickets;
     _Alignas(64) _Atomic(uint64_t) buckets[RBK_LEASE_PLACES_WAYS]; /* hashes, 0 for none; written
                                                                 under the lock */
     _Alignas(64) struct rbk_lease_place places[RBK_LEASE_PLACES_WAYS];
@@ -64,7 +63,8 @@ struct rbk_lease_places {
     _Atomic(uint64_t)
         held[RBK_LEASE_PLACES_ALL / 64]; /* a bit for each place that may hold permits */
     atomic_uint holding;                 /* how many bits are set */
-    _Atomic(double) due; /* not before then is there one to look at, if any is held */
+    _Atomic(double) due;  /* not before then is there one to look at, if any is held */
+    _Atomic(double) rest; /* nor is any looked at before this */
     struct rbk_lease_place_set sets[RBK_LEASE_PLACES_SETS];
 };
 
@@ -105,9 +105,9 @@ struct rbk_purse *rbk_lease_places_find(struct rbk_lease_places *places, uint64_
 bool rbk_lease_places_visit(struct rbk_lease_places *places, const struct rbk_lack *lack,
                             double *amount, struct rbk_leftover *leftover);
 
-/* Whoever has a ticket, which isn't 0, takes permits ahead, and says what came of it: a grant, or
- * NULL. */
-unsigned rbk_lease_places_begin(struct rbk_lease_places *places, uint64_t bucket);
+/* Whoever's turn it is takes permits ahead, known by a ticket, which isn't 0 and no other's, and
+ * says what came of it: a grant, or NULL. False when it is somebody else's turn. */
+bool rbk_lease_places_begin(struct rbk_lease_places *places, uint64_t bucket, unsigned ticket);
 void rbk_lease_places_end(struct rbk_lease_places *places, uint64_t bucket, unsigned ticket,
                           const struct rbk_grant *grant);
 

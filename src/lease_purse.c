@@ -93,6 +93,19 @@ bool rbk_purse_look(struct rbk_purse *purse, const struct rbk_want *want, struct
     return false;
 }
 
+double rbk_purse_queue(struct rbk_purse *purse, double rate, double cost, double now, bool looks)
+{
+    double clear = atomic_load_explicit(&purse->clear, memory_order_relaxed);
+    double begin;
+
+    do {
+        begin = clear > now ? clear : now;
+    } while (!looks &&
+             !atomic_compare_exchange_weak_explicit(&purse->clear, &clear, begin + cost / rate,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return (begin - now) * rate;
+}
+
 bool rbk_purse_restore(struct rbk_purse *purse, const struct rbk_permit *permit)
 {
     uint64_t word = atomic_load_explicit(&purse->word, memory_order_relaxed);
@@ -117,11 +130,26 @@ uint64_t rbk_purse_empty(struct rbk_purse *purse)
     return rbk_purse_left(word);
 }
 
+/* What the store has seen taken before is ahead of these; and so is what was spent here of the same
+ * bucket before. Whoever is just spending of the lease before may be late to add to it: what it
+ * adds to is later than what it would have been. */
+static void begin_queue(struct rbk_purse *purse, const struct rbk_note *note, uint64_t parts)
+{
+    double level = note->top - rbk_purse_permits(parts);
+    double clear = note->received + (level > 0.0 ? level : 0.0) / note->limit.rate;
+    bool same = atomic_load_explicit(&purse->note[0], memory_order_relaxed) == note->bucket;
+
+    if (same)
+        clear = fmax(clear, atomic_load_explicit(&purse->clear, memory_order_relaxed));
+    atomic_store_explicit(&purse->clear, clear, memory_order_relaxed);
+}
+
 void rbk_purse_fill(struct rbk_purse *purse, const struct rbk_note *note, uint64_t parts)
 {
     uint64_t word = atomic_load_explicit(&purse->word, memory_order_relaxed) & ~LEFT_MASK;
     uint64_t words[RBK_NOTE_WORDS];
 
+    begin_queue(purse, note, parts);
     /* Whoever sees a word of this note sees the purse of a lease that is over. */
     atomic_thread_fence(memory_order_release);
     memcpy(words, note, sizeof words);

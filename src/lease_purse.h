@@ -46,6 +46,7 @@ struct rbk_purse {
     _Atomic(uint64_t) word; /* acquire to read the note by, release once there is one */
     atomic_ullong leased;   /* requests served from here first; relaxed: counts */
     atomic_ullong delayed;  /* of which had to wait */
+    _Atomic(double) clear;  /* when what was spent will have drained; relaxed: it tells of itself */
     _Alignas(64) _Atomic(uint64_t) note[RBK_NOTE_WORDS]; /* a line that is only read */
 };
 
@@ -81,6 +82,13 @@ bool rbk_purse_spend(struct rbk_purse *purse, const struct rbk_want *want,
 bool rbk_purse_look(struct rbk_purse *purse, const struct rbk_want *want,
                     struct rbk_permit *permit);
 
+/*
+ * Where a limit delays, what is spent at once has to wait for what was spent before, though its
+ * permits may have drained long since: the level that a bucket would have which only this process
+ * fills, and only now. Adds a cost to it, unless it only `looks`; returns the level before.
+ */
+double rbk_purse_queue(struct rbk_purse *purse, double rate, double cost, double now, bool looks);
+
 /* Puts back what was spent of a lease; false when that is over, and the permits are the caller's to
  * give back to the store. */
 bool rbk_purse_restore(struct rbk_purse *purse, const struct rbk_permit *permit);
@@ -90,7 +98,7 @@ bool rbk_purse_restore(struct rbk_purse *purse, const struct rbk_permit *permit)
 /* Ends the lease: parts that were left of it. */
 uint64_t rbk_purse_empty(struct rbk_purse *purse);
 
-/* Begins one. The purse is empty. */
+/* Begins one of so many parts, for a bucket that is at `top` with them. The purse is empty. */
 void rbk_purse_fill(struct rbk_purse *purse, const struct rbk_note *note, uint64_t parts);
 
 void rbk_purse_note(const struct rbk_purse *purse, struct rbk_note *note);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lease is a bucket of its own here: at `received` it was as full as with all permits taken that
- * are spent by now, and it drains from then on, later than the store's.
+ * A lease is a bucket of its own here, which was as full at `received` as with all permits taken
+ * that are spent by now, and drains from then on, later than the store's. Where delays matter, what
+ * is spent queues up behind what was spent before.
  */
 #include "lease_serve.h"
 
@@ -73,36 +74,57 @@ static bool spend(struct rbk_lease_places *places, const struct rbk_request *req
 /* ---- Answering ---------------------------------------------------------------------------------
  */
 
-static void tell(struct rbk_claim *claim, const struct rbk_permit *permit, double here)
+/* How full the bucket is for who spends now. Without a delay to work out, what was spent of the
+ * lease is enough to know. */
+static double level_for(struct rbk_purse *purse, const struct rbk_permit *permit, double here,
+                        bool looks)
 {
     const struct rbk_note *note = &permit->note;
     double before = rbk_purse_permits(rbk_purse_left(permit->before));
     double after = rbk_purse_permits(rbk_purse_left(permit->after));
     struct rbk_state spent = {true, note->received, note->top - before};
+
+    if (note->limit.delay > 0.0)
+        return rbk_purse_queue(purse, note->limit.rate, before - after, here, looks);
+    return rbk_level(&note->limit, &spent, here);
+}
+
+static void tell(struct rbk_claim *claim, const struct rbk_permit *permit, double level,
+                 double here)
+{
+    const struct rbk_note *note = &permit->note;
+    double before = rbk_purse_permits(rbk_purse_left(permit->before));
+    double after = rbk_purse_permits(rbk_purse_left(permit->after));
+    struct rbk_state spent = {true, here, level};
     struct rbk_state whole = {true, note->received, note->top};
     struct rbk_verdict *verdict = &claim->verdict;
     struct rbk_judgement judgement;
-    int64_t at_once;
+    double level_after = level + (before - after);
+    int64_t at_once = rbk_remaining(&claim->limit, level_after);
 
     rbk_judge(&claim->limit, &spent, before - after, here, &judgement);
-    at_once = rbk_remaining(&claim->limit, judgement.level + (before - after));
     claim->level = judgement.level;
     claim->change = RBK_KEEP;
-    /* Rejected by a rounding, on the very bound: what it waits is plain nevertheless. */
+    /* What the model would reject here has its permit: it waits for as long as is left. */
     *verdict = (struct rbk_verdict){
         .accepted = true,
         .delay = judgement.accepted ? judgement.delay : -judgement.room / claim->limit.rate,
-        .reset_after = rbk_level(&claim->limit, &whole, here) / claim->limit.rate,
+        .reset_after =
+            fmax(rbk_level(&claim->limit, &whole, here), level_after) / claim->limit.rate,
         .remaining = at_once < (int64_t)after ? at_once : (int64_t)after,
     };
 }
 
 static void answer(struct rbk_request *request, const struct spent *spent, double here)
 {
+    bool looks = request->ask.operation == RBK_PEEK;
+
     request->ask.now = spent->permits[0].note.taken_at;
     for (size_t i = 0; i < request->len; i++) {
-        tell(&request->claims[i], &spent->permits[i], here);
-        request->ask.now = fmin(request->ask.now, spent->permits[i].note.taken_at);
+        const struct rbk_permit *permit = &spent->permits[i];
+
+        tell(&request->claims[i], permit, level_for(spent->purses[i], permit, here, looks), here);
+        request->ask.now = fmin(request->ask.now, permit->note.taken_at);
     }
     rbk_decide_together(&request->ask, request->claims, request->len, &request->answer);
     request->status = REDBUCKET_OK;

@@ -3,9 +3,9 @@
  * Serving a request from what is held here: all of its buckets give, or none does.
  *
  * What it answers is never more than there is. `remaining` counts permits that are held here and
- * need not wait; `delay` is what the permit would have had when it was taken ahead, less what has
- * gone by since for sure; `reset_after` takes all of the lease for used; `time` is when the lease
- * was taken, from which on its permits drain.
+ * need not wait; `delay` is what the model says of what this process spends, at the times when it
+ * does, or more; `reset_after` takes all of the lease for used; `time` is when the lease was taken,
+ * from which on its permits drain.
  */
 #ifndef RBK_LEASE_SERVE_H
 #define RBK_LEASE_SERVE_H

@@ -15,6 +15,7 @@ void leased_begin(bool one_server)
     model_store_ops.lanes = one_server ? 1 : 2;
     model_store.store.timeout = LEASED_TIMEOUT;
 }
+const struct rbk_limit leased_large = {.rate = 1e-6, .burst = 1e6};
 
 static struct redbucket_store *join(struct redbucket_store *inner)
 {
@@ -74,4 +75,28 @@ void leased_warm(struct redbucket_store *store, struct rbk_limit limit, const ch
 double leased_level(struct rbk_limit limit, char bucket)
 {
     return rbk_level(&limit, &model_store.states[bucket - 'a'], model_store.now);
+}
+
+struct redbucket_store *leased_store;
+
+int leased_setup(void **state)
+{
+    (void)state;
+    leased_begin(true);
+    leased_store = leased_join();
+    return 0;
+}
+
+int leased_teardown(void **state)
+{
+    (void)state;
+    redbucket_store_close(leased_store);
+    return 0;
+}
+
+unsigned leased_asked_for(double cost, const char *buckets)
+{
+    (void)model_store_asked();
+    assert_true(leased_request(leased_store, cost, leased_large, buckets));
+    return model_store_asked();
 }

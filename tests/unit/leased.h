@@ -16,6 +16,9 @@
 /* Held for a second, and ten thousand at most. */
 extern const struct rbk_lease_terms leased_terms;
 
+/* So slow that nothing drains, and so large that nothing is rejected. */
+extern const struct rbk_limit leased_large;
+
 /* An empty server, that is one server rather than a cluster if `one_server`. */
 void leased_begin(bool one_server);
 
@@ -36,6 +39,15 @@ bool leased_request(struct redbucket_store *store, double cost, struct rbk_limit
 /* Has the bucket asked for until the store holds a lease of it, and forgets how many were asked;
  * fails unless that comes. */
 void leased_warm(struct redbucket_store *store, struct rbk_limit limit, const char *bucket);
+
+/* One process in front of one server, for each case of a group. */
+extern struct redbucket_store *leased_store;
+
+int leased_setup(void **state);
+int leased_teardown(void **state);
+
+/* How many requests its server is asked for one under leased_large, which is accepted. */
+unsigned leased_asked_for(double cost, const char *buckets);
 
 /* What the server would say is taken of a bucket by now. */
 double leased_level(struct rbk_limit limit, char bucket);

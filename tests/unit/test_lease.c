@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leases: which keys have them, how large they are, how long they are held, and what becomes of
- * what isn't used.
+ * Leases: which keys have them, how large they are, how long they are held, and what becomes
+ * of what isn't used.
  */
 #include "lease.h"
 #include "lease_pace.h"
 #include "leased.h"
 #include "test.h"
 
-/* So slow that nothing drains, and so large that nothing is rejected. */
-static const struct rbk_limit large = {.rate = 1e-6, .burst = 1e6};
 static const struct rbk_limit quick = {.rate = 100, .burst = 1000};
 
 static void a_cold_key_is_asked_each_time(void **unused)
@@ -20,7 +18,7 @@ static void a_cold_key_is_asked_each_time(void **unused)
     leased_begin(true);
     store = leased_join();
     for (int i = 0; i < 40; i++) {
-        assert_true(leased_request(store, 1, large, "a"));
+        assert_true(leased_request(store, 1, leased_large, "a"));
         assert_int_equal(model_store_asked(), 1);
         model_store_pass(0.15);
     }
@@ -36,17 +34,17 @@ static void a_hot_key_is_served_here(void **unused)
     leased_begin(true);
     store = leased_join();
     for (unsigned i = 1; i < RBK_PACE_HOT; i++) {
-        assert_true(leased_request(store, 1, large, "a"));
+        assert_true(leased_request(store, 1, leased_large, "a"));
         assert_int_equal(model_store_asked(), 1);
     }
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     assert_int_equal(model_store_asked(), 2);
-    assert_same(leased_level(large, 'a'), RBK_PACE_HOT + RBK_PACE_FIRST);
+    assert_same(leased_level(leased_large, 'a'), RBK_PACE_HOT + RBK_PACE_FIRST);
     for (int i = 0; i < (int)RBK_PACE_FIRST; i++) {
-        assert_true(leased_request(store, 1, large, "a"));
+        assert_true(leased_request(store, 1, leased_large, "a"));
         assert_int_equal(model_store_asked(), 0);
     }
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     assert_int_equal(model_store_asked(), 2);
     store->ops->close(store);
 }
@@ -61,7 +59,7 @@ static void who_asks_for_no_lease_has_none(void **unused)
     for (int i = 0; i < 40; i++) {
         struct model_ask ask;
 
-        assert_true(model_send(store, model_ask(&ask, RBK_REQUEST, 1, large, "a")));
+        assert_true(model_send(store, model_ask(&ask, RBK_REQUEST, 1, leased_large, "a")));
         assert_int_equal(model_store_asked(), 1);
     }
     store->ops->close(store);
@@ -87,12 +85,12 @@ static void a_lease_that_is_used_up_doubles(void **unused)
     (void)unused;
     leased_begin(true);
     store = leased_join();
-    leased_warm(store, large, "a");
+    leased_warm(store, leased_large, "a");
     for (unsigned expected = 4; expected < 10000; expected *= 2)
-        assert_int_equal(use_up(store, large), expected);
+        assert_int_equal(use_up(store, leased_large), expected);
     /* As many as the limit says, and no more. */
-    assert_int_equal(use_up(store, large), 10000);
-    assert_int_equal(use_up(store, large), 10000);
+    assert_int_equal(use_up(store, leased_large), 10000);
+    assert_int_equal(use_up(store, leased_large), 10000);
     store->ops->close(store);
 }
 
@@ -104,23 +102,23 @@ static void a_lease_that_outlives_its_use_shrinks(void **unused)
     (void)unused;
     leased_begin(true);
     store = leased_join();
-    leased_warm(store, large, "a");
+    leased_warm(store, leased_large, "a");
     for (int i = 0; i < 3; i++)
-        (void)use_up(store, large);
+        (void)use_up(store, leased_large);
     /* 32 are held: 20 are used, in time enough. */
     for (int i = 0; i < 20; i++) {
         model_store_pass(0.04);
-        assert_true(leased_request(store, 1, large, "a"));
+        assert_true(leased_request(store, 1, leased_large, "a"));
     }
     model_store_pass(0.21);
     (void)model_store_asked();
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     assert_int_equal(model_store_asked(), 3); /* it, what is given back, and a new lease */
-    assert_int_equal(use_up(store, large), 20);
+    assert_int_equal(use_up(store, leased_large), 20);
     model_store_pass(1.0);
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     assert_int_equal(model_store_asked(), 2);
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     assert_int_equal(model_store_asked(), 1);
     store->ops->close(store);
 }
@@ -133,16 +131,16 @@ static void nothing_is_spent_after_its_time(void **unused)
     leased_begin(true);
     store = leased_join();
     for (unsigned i = 1; i < RBK_PACE_HOT; i++)
-        assert_true(leased_request(store, 1, large, "a"));
+        assert_true(leased_request(store, 1, leased_large, "a"));
     model_store.travel = 0.3;
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     /* It was sent 0.6 seconds ago. */
     model_store_pass(0.39);
     (void)model_store_asked();
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     assert_int_equal(model_store_asked(), 0);
     model_store_pass(0.011);
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     assert_true(model_store_asked() > 0);
     store->ops->close(store);
 }
@@ -155,13 +153,13 @@ static void what_is_left_is_given_back_in_the_end(void **unused)
     (void)unused;
     leased_begin(true);
     store = leased_join();
-    leased_warm(store, large, "a");
-    assert_true(leased_request(store, 1, large, "a"));
+    leased_warm(store, leased_large, "a");
+    assert_true(leased_request(store, 1, leased_large, "a"));
     model_store_pass(1.0);
-    assert_true(leased_level(large, 'a') > RBK_PACE_HOT + 3.9);
-    assert_true(leased_request(store, 1, large, "b"));
-    assert_true(leased_level(large, 'a') <= RBK_PACE_HOT + 1);
-    assert_true(leased_level(large, 'a') > RBK_PACE_HOT + 0.99);
+    assert_true(leased_level(leased_large, 'a') > RBK_PACE_HOT + 3.9);
+    assert_true(leased_request(store, 1, leased_large, "b"));
+    assert_true(leased_level(leased_large, 'a') <= RBK_PACE_HOT + 1);
+    assert_true(leased_level(leased_large, 'a') > RBK_PACE_HOT + 0.99);
     store->ops->close(store);
 }
 
@@ -175,7 +173,7 @@ static void what_has_drained_is_not_given_back(void **unused)
     leased_warm(store, quick, "a");
     model_store_pass(1.0);
     (void)model_store_asked();
-    assert_true(leased_request(store, 1, large, "b"));
+    assert_true(leased_request(store, 1, leased_large, "b"));
     assert_int_equal(model_store_asked(), 1);
     store->ops->close(store);
 }
@@ -188,19 +186,19 @@ static void what_nobody_uses_is_given_back_early(void **unused)
     (void)unused;
     leased_begin(true);
     store = leased_join();
-    leased_warm(store, large, "a");
+    leased_warm(store, leased_large, "a");
     model_store_pass(0.2);
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     model_store_pass(0.1);
-    assert_true(leased_request(store, 1, large, "b")); /* looks, and it has been used */
+    assert_true(leased_request(store, 1, leased_large, "b")); /* looks, and it has been used */
     model_store_pass(0.24);
     (void)model_store_asked();
-    assert_true(leased_request(store, 1, large, "b"));
+    assert_true(leased_request(store, 1, leased_large, "b"));
     assert_int_equal(model_store_asked(), 1);
     model_store_pass(0.02);
-    assert_true(leased_request(store, 1, large, "b"));
+    assert_true(leased_request(store, 1, leased_large, "b"));
     assert_int_equal(model_store_asked(), 2);
-    assert_true(leased_level(large, 'a') <= RBK_PACE_HOT + 1);
+    assert_true(leased_level(leased_large, 'a') <= RBK_PACE_HOT + 1);
     store->ops->close(store);
 }
 
@@ -213,14 +211,14 @@ static void any_call_gives_back(void **unused)
     (void)unused;
     leased_begin(true);
     store = leased_join();
-    leased_warm(store, large, "a");
+    leased_warm(store, leased_large, "a");
     (void)model_store_asked();
-    assert_true(model_send(store, model_ask(&ask, RBK_REQUEST, 1, large, "b")));
+    assert_true(model_send(store, model_ask(&ask, RBK_REQUEST, 1, leased_large, "b")));
     assert_int_equal(model_store_asked(), 1);
     model_store_pass(1.0);
-    assert_true(model_send(store, model_ask(&ask, RBK_REQUEST, 1, large, "b")));
+    assert_true(model_send(store, model_ask(&ask, RBK_REQUEST, 1, leased_large, "b")));
     assert_int_equal(model_store_asked(), 2);
-    assert_true(leased_level(large, 'a') <= RBK_PACE_HOT);
+    assert_true(leased_level(leased_large, 'a') <= RBK_PACE_HOT);
     store->ops->close(store);
 }
 
@@ -231,12 +229,12 @@ static void closing_gives_back(void **unused)
     (void)unused;
     leased_begin(true);
     store = leased_join();
-    leased_warm(store, large, "a");
-    leased_warm(store, large, "b");
-    assert_true(leased_request(store, 1, large, "a"));
+    leased_warm(store, leased_large, "a");
+    leased_warm(store, leased_large, "b");
+    assert_true(leased_request(store, 1, leased_large, "a"));
     store->ops->close(store);
-    assert_same(leased_level(large, 'a'), RBK_PACE_HOT + 1);
-    assert_same(leased_level(large, 'b'), RBK_PACE_HOT);
+    assert_same(leased_level(leased_large, 'a'), RBK_PACE_HOT + 1);
+    assert_same(leased_level(leased_large, 'b'), RBK_PACE_HOT);
 }
 
 /* How much time the store had for the last call, in seconds. */
@@ -258,7 +256,7 @@ static void closing_waits_for_nobody_long(void **unused)
     leased_begin(true);
     store = leased_join();
     for (const char *bucket = "a\0b\0c\0d\0e"; *bucket != '\0'; bucket += 2)
-        leased_warm(store, large, bucket);
+        leased_warm(store, leased_large, bucket);
     model_store_ops.decide = decide_noting_time;
     model_store.status = REDBUCKET_ERROR_TIMEOUT;
     (void)model_store_asked();
@@ -276,12 +274,12 @@ static void of_a_cluster_others_are_given_back_apart(void **unused)
     (void)unused;
     leased_begin(false);
     store = leased_join();
-    leased_warm(store, large, "a");
+    leased_warm(store, leased_large, "a");
     model_store_pass(1.0);
     model_store_ops.decide = decide_noting_time;
-    assert_true(leased_request(store, 1, large, "b"));
+    assert_true(leased_request(store, 1, leased_large, "b"));
     assert_true(time_given <= 0.25);
-    assert_true(leased_level(large, 'a') <= RBK_PACE_HOT);
+    assert_true(leased_level(leased_large, 'a') <= RBK_PACE_HOT);
     store->ops->close(store);
 }
 
@@ -294,14 +292,14 @@ static void what_failed_is_not_held(void **unused)
     leased_begin(true);
     store = leased_join();
     for (unsigned i = 1; i < RBK_PACE_HOT; i++)
-        assert_true(leased_request(store, 1, large, "a"));
+        assert_true(leased_request(store, 1, leased_large, "a"));
     model_store.status = REDBUCKET_ERROR_TIMEOUT;
-    assert_false(leased_request(store, 1, large, "a"));
+    assert_false(leased_request(store, 1, leased_large, "a"));
     assert_int_equal(model_store_asked(), RBK_PACE_HOT + 1);
     model_store.status = REDBUCKET_OK;
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     assert_int_equal(model_store_asked(), 2);
-    assert_true(leased_request(store, 1, large, "a"));
+    assert_true(leased_request(store, 1, leased_large, "a"));
     assert_int_equal(model_store_asked(), 0);
     store->ops->close(store);
 }

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Leases in company: with other limits on the same bucket, in arrays, beside the denial cache,
+ * among more keys than there is room for; and what is counted.
+ */
+#include "lease.h"
+#include "lease_places.h"
+#include "leased.h"
+#include "test.h"
+
+/* ---- Limits, arrays, counts --------------------------------------------------------------------
+ */
+
+static void another_limit_gets_nothing(void **unused)
+{
+    struct rbk_limit other = {.rate = 1e-6, .burst = 1e6 + 1};
+
+    (void)unused;
+    leased_warm(leased_store, leased_large, "a");
+    (void)model_store_asked();
+    assert_true(leased_request(leased_store, 1, other, "a"));
+    assert_int_equal(model_store_asked(), 1);
+    assert_int_equal(leased_asked_for(1, "a"), 0);
+}
+
+static void arrays_are_served_in_part(void **unused)
+{
+    enum { LEN = 70 };
+    static struct model_ask asks[LEN];
+    struct rbk_request requests[LEN];
+    struct rbk_batch batch = {.waited = 0.0};
+
+    (void)unused;
+    leased_warm(leased_store, leased_large, "a");
+    (void)model_store_asked();
+    for (int i = 0; i < LEN; i++)
+        requests[i] =
+            leased_ask(&asks[i], RBK_REQUEST, 1, leased_large, i % 2 == 0 ? "a" : "c")->request;
+    requests[3] = leased_ask(&asks[3], RBK_REQUEST, 1e9, leased_large, "b")->request;
+    leased_store->ops->decide(leased_store, requests, LEN, &batch);
+    for (int i = 0; i < LEN; i++) {
+        assert_int_equal(requests[i].status, REDBUCKET_OK);
+        assert_int_equal(requests[i].answer.accepted, i != 3);
+        assert_int_equal(requests[i].here, i % 2 == 0 && i < 8);
+    }
+    /* All but four, and a lease each of a and c. */
+    assert_int_equal(model_store_asked(), LEN - 4 + 2);
+}
+
+static void an_array_resets_in_its_order(void **unused)
+{
+    struct model_ask asks[3];
+    struct rbk_request requests[3];
+    struct rbk_batch batch = {.waited = 0.0};
+
+    (void)unused;
+    leased_warm(leased_store, leased_large, "a");
+    requests[0] = leased_ask(&asks[0], RBK_REQUEST, 1, leased_large, "a")->request;
+    requests[1] = leased_ask(&asks[1], RBK_RESET, 1, leased_large, "a")->request;
+    requests[2] = leased_ask(&asks[2], RBK_REQUEST, 1, leased_large, "a")->request;
+    leased_store->ops->decide(leased_store, requests, 3, &batch);
+    assert_true(requests[0].here);
+    assert_false(requests[2].here);
+    assert_true(requests[2].answer.accepted);
+    assert_true(leased_level(leased_large, 'a') >= 1.0);
+}
+
+static void it_is_counted(void **unused)
+{
+    struct redbucket_statistics statistics = {.size = sizeof statistics};
+    struct rbk_limit shaped = {.rate = 10, .burst = 0, .delay = 1000};
+    struct model_ask ask;
+
+    (void)unused;
+    leased_warm(leased_store, shaped, "a");
+    for (int i = 0; i < 4; i++) {
+        assert_true(model_send(leased_store, leased_ask(&ask, RBK_PEEK, 1, shaped, "a")));
+        assert_true(leased_request(leased_store, 1, shaped, "a"));
+    }
+    (void)leased_store->ops->statistics(leased_store, &statistics);
+    assert_int_equal(statistics.leased, 4);
+    assert_int_equal(statistics.accepted, 4);
+    assert_int_equal(statistics.delayed, 4);
+}
+
+/* What leases ask for themselves is marked, for those who count. */
+static unsigned marked;
+
+static void decide_counting(struct redbucket_store *inner, struct rbk_request *requests, size_t len,
+                            struct rbk_batch *batch)
+{
+    for (size_t i = 0; i < len; i++)
+        marked += requests[i].aside;
+    model_store_decide(inner, requests, len, batch);
+}
+
+static void what_leases_ask_is_marked(void **unused)
+{
+    (void)unused;
+    marked = 0;
+    model_store_ops.decide = decide_counting;
+    leased_warm(leased_store, leased_large, "a");
+    assert_int_equal(marked, 1);
+    model_store_pass(1.0);
+    assert_true(leased_request(leased_store, 1, leased_large, "b"));
+    assert_int_equal(marked, 2);
+}
+
+/* ---- Beside the denial cache -------------------------------------------------------------------
+ */
+
+/* What this process gives back can let a request pass that has been rejected, of those who ask for
+ * no lease as well. */
+static void giving_back_is_seen_by_the_denial_cache(void **unused)
+{
+    struct rbk_limit tight = {.rate = 1e-6, .burst = 19};
+    struct redbucket_store *other = leased_join_denying();
+    struct model_ask ask;
+
+    (void)unused;
+    leased_warm(other, tight, "a");
+    for (int i = 0; i < 2; i++) {
+        (void)model_store_asked();
+        assert_false(model_send(other, model_ask(&ask, RBK_REQUEST, 10, tight, "a")));
+        assert_int_equal(model_store_asked(), i == 0 ? 1 : 0);
+    }
+    model_store_pass(0.5);
+    assert_true(leased_request(other, 1, leased_large, "b"));
+    assert_true(model_send(other, model_ask(&ask, RBK_REQUEST, 10, tight, "a")));
+    redbucket_store_close(other);
+}
+
+/* ---- Strangers ---------------------------------------------------------------------------------
+ */
+
+/* A server with room for everybody. */
+static void accept_all(struct redbucket_store *inner, struct rbk_request *requests, size_t len,
+                       struct rbk_batch *batch)
+{
+    (void)inner;
+    (void)batch;
+    for (size_t i = 0; i < len; i++) {
+        requests[i].status = REDBUCKET_OK;
+        requests[i].ask.now = model_store.now;
+        for (size_t j = 0; j < requests[i].len; j++)
+            requests[i].claims[j].state.exists = false;
+        rbk_decide(&requests[i].ask, requests[i].claims, requests[i].len, &requests[i].answer);
+    }
+}
+
+static bool is_served_here(unsigned number)
+{
+    struct rbk_key key = {(const unsigned char *)"z", 1, (const unsigned char *)&number,
+                          sizeof number};
+    struct rbk_claim claim = {.limit = leased_large, .lease = &leased_terms};
+    struct rbk_request request = {.ask = {.operation = RBK_REQUEST, .cost = 1},
+                                  .keys = &key,
+                                  .claims = &claim,
+                                  .len = 1,
+                                  .leases = 1};
+    struct rbk_batch batch = {.waited = 0.0};
+
+    leased_store->ops->decide(leased_store, &request, 1, &batch);
+    assert_int_equal(request.status, REDBUCKET_OK);
+    return request.here;
+}
+
+/* A crowd of keys that come once, ten thousand in a second, neither drives out a hot key nor keeps
+ * one from getting hot. */
+static void strangers_drive_nobody_out(void **unused)
+{
+    unsigned served = 0;
+
+    (void)unused;
+    model_store_ops.decide = accept_all;
+    for (unsigned i = 1; i <= 100000; i++) {
+        model_store_pass(0.0001);
+        assert_false(is_served_here(i));
+        if (i % 100 == 0)
+            served += is_served_here(0);
+    }
+    assert_true(served > 900);
+}
+
+/* More hot keys than there is room for: those that are there stay, the others are asked for. */
+static void hot_keys_stay_where_they_are(void **unused)
+{
+    unsigned served = 0;
+
+    (void)unused;
+    model_store_ops.decide = accept_all;
+    for (unsigned round = 0; round < 40; round++) {
+        for (unsigned i = 0; i < 4 * RBK_LEASE_PLACES_ALL; i++) {
+            bool here = is_served_here(i);
+
+            served += round >= 20 && here;
+        }
+        model_store_pass(0.01);
+    }
+    assert_true(served > 20 * RBK_LEASE_PLACES_ALL / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, leased_setup, leased_teardown)
+        CASE(another_limit_gets_nothing),   CASE(arrays_are_served_in_part),
+        CASE(an_array_resets_in_its_order), CASE(it_is_counted),
+        CASE(what_leases_ask_is_marked),    CASE(giving_back_is_seen_by_the_denial_cache),
+        CASE(strangers_drive_nobody_out),   CASE(hot_keys_stay_where_they_are),
+#undef CASE
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
