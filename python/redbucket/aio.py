@@ -42,7 +42,23 @@ MANY = 1024
 # ---- Loops -------------------------------------------------------------------------------------
 
 
-def settle(future: asyncio.Future[Any], failed: bool, answer: Any) -> None:
+class Answer(asyncio.Future[Any]):
+    """What a task waits for. Cancelled, it gives the request up at once: by the time that the task
+    hears of it the request could have been sent."""
+
+    def __init__(self, core: _core.Async, loop: Loop) -> None:
+        super().__init__(loop=loop)
+        self.core = core
+        self.number = 0
+
+    def cancel(self, *args: Any, **named: Any) -> bool:
+        cancelled = super().cancel(*args, **named)
+        if cancelled:
+            self.core.cancel(self.number)
+        return cancelled
+
+
+def settle(future: Answer, failed: bool, answer: Any) -> None:
     """Tells a future its answer, unless it was cancelled meanwhile."""
     if future.done():
         return
@@ -192,19 +208,21 @@ class AsyncRateLimiter(Permitting):
 
     # ---- Asking ------------------------------------------------------------------------------
 
-    def _ask(self, operation: str, *args: Any, **named: Any) -> Tuple[Driver, Any, int]:
-        driver = loops_of(self.limiter).driver()
-        future = driver.loop.create_future()
-        number = getattr(driver.core, operation)(future, *args, **named)
-        if self._at_once:
-            driver.dispatch()
-        return driver, future, number
+    def _ask(self, driver: Driver, keys: Optional[Keys], named: Dict[str, Any]) -> Answer:
+        answer = Answer(driver.core, driver.loop)
+        answer.number = driver.core.request(answer, keys, **named)
+        return answer
 
     async def _answer(self, operation: str, *args: Any, **named: Any) -> Any:
         """Of an operation that is to be done even if nobody waits for it any more."""
         if not self._waits:
             return getattr(self.limiter, operation)(*args, **named)
-        return await self._ask(operation, *args, **named)[1]
+        driver = loops_of(self.limiter).driver()
+        future = driver.loop.create_future()
+        getattr(driver.core, operation)(future, *args, **named)
+        if self._at_once:
+            driver.dispatch()
+        return await future
 
     async def request(self, keys: Optional[Keys] = None, /, **named: Any) -> Response:
         """Asks for a permit of all the limits named, or of none: request(keys, *, cost=1.0).
@@ -214,21 +232,23 @@ class AsyncRateLimiter(Permitting):
         """
         if not self._waits:
             return self.limiter.request(keys, **named)
-        driver, future, number = self._ask("request", keys, **named)
+        driver = loops_of(self.limiter).driver()
+        answer = self._ask(driver, keys, named)
+        if self._at_once:
+            driver.dispatch()
         try:
-            response: Response = await future
+            response: Response = await answer
         except BaseException:
-            self._give_up(driver, future, number, keys, named)
+            self._give_up(answer, keys, named)
             raise
         return response
 
-    def _give_up(self, driver: Driver, future: asyncio.Future[Any], number: int,
-                 keys: Optional[Keys], named: Dict[str, Any]) -> None:
-        """Of a request whose task was cancelled, or which failed."""
-        if not future.done() or future.cancelled():
-            driver.core.cancel(number)
-        elif future.exception() is None and future.result().accepted:
-            self.give_back_soon(future.result(), keys, **named)
+    def _give_up(self, answer: Answer, keys: Optional[Keys], named: Dict[str, Any]) -> None:
+        """Of a request that failed, or whose task goes away; its loop may be closed by then."""
+        if not answer.done():
+            answer.core.cancel(answer.number)
+        elif not answer.cancelled() and answer.exception() is None and answer.result().accepted:
+            self.give_back_soon(answer.result(), keys, **named)
 
     async def peek(self, keys: Optional[Keys] = None, /, **named: Any) -> Response:
         """What a request would be answered now; changes nothing."""
@@ -304,26 +324,17 @@ class AsyncRateLimiter(Permitting):
 
     # ---- Many at once ------------------------------------------------------------------------
 
-    def _ask_all(self, requests: List[Tuple[Keys, float]]) -> List[Any]:
-        """All are good, or none is asked."""
-        asked: List[Tuple[Driver, Any, int]] = []
+    async def _many(self, requests: List[Tuple[Keys, float]]) -> List[Any]:
+        """All of them are good, or none is sent."""
+        driver = loops_of(self.limiter).driver()
+        answers: List[Answer] = []
         try:
             for keys, cost in requests:
-                asked.append(self._ask("request", keys, cost=cost))
+                answers.append(self._ask(driver, keys, {"cost": cost}))
+            return await asyncio.gather(*answers, return_exceptions=True)
         except BaseException:
-            for driver, _, number in asked:
-                driver.core.cancel(number)
-            raise
-        return asked
-
-    async def _many(self, requests: List[Tuple[Keys, float]]) -> List[Any]:
-        asked = self._ask_all(requests)
-        futures = [future for _, future, _ in asked]
-        try:
-            return await asyncio.gather(*futures, return_exceptions=True)
-        except BaseException:
-            for (driver, future, number), (keys, cost) in zip(asked, requests):
-                self._give_up(driver, future, number, keys, {"cost": cost})
+            for answer, (keys, cost) in zip(answers, requests):
+                self._give_up(answer, keys, {"cost": cost})
             raise
 
     async def request_many(self, requests: Iterable[Union[Keys, Tuple[Keys, float]]], *,

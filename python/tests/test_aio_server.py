@@ -1,0 +1,542 @@
+# SPDX-License-Identifier: MIT
+"""Coroutines on a server: batches, cancelled tasks, servers that hang and die, loops that end."""
+
+import asyncio
+import gc
+import math
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import weakref
+
+import pytest
+
+import redbucket.aio
+from redbucket import (
+    RateLimit,
+    RedisRateLimiter,
+    StateError,
+    StoreError,
+    StoreTimeoutError,
+    UnavailableError,
+    Zone,
+)
+
+REJECTED = (False, None)
+
+
+def limit(name, rate, **options):
+    return RateLimit(Zone(name, rate, expiry=0), **options)
+
+
+def limits():
+    return {"a": limit("a", 1e-6, burst=99), "b": limit("b", 1e-6, burst=9, delay=1)}
+
+
+@pytest.fixture
+def limiter(server_url, key_format):
+    with RedisRateLimiter(server_url, key_format=key_format) as limiter:
+        limiter.configure(limits())
+        yield limiter
+
+
+@pytest.fixture
+def own_limiter(own_server):
+    with RedisRateLimiter(own_server.url(), timeout=10) as limiter:
+        limiter.configure(limits())
+        yield limiter
+
+
+def uvloop_run(main):
+    uvloop = pytest.importorskip("uvloop")
+    loop = uvloop.new_event_loop()
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        loop.close()
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request):
+    return asyncio.run if request.param == "asyncio" else uvloop_run
+
+
+def open_files():
+    return len(os.listdir("/proc/self/fd"))
+
+
+class stopped:
+    """A server that doesn't answer meanwhile."""
+
+    def __init__(self, server):
+        self.process = server.process
+
+    def __enter__(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGCONT)
+
+
+# ---- Answers ---------------------------------------------------------------------------------
+
+
+def test_the_limits_are_kept_by_200_tasks(limiter, run):
+    async def work():
+        return [await limiter.aio.request(a="k") for _ in range(5)]
+
+    async def main():
+        return sum(await asyncio.gather(*(work() for _ in range(200))), [])
+
+    responses = run(main())
+    assert len(responses) == 1000
+    assert sum(response.accepted for response in responses) == 100
+    assert limiter.state("a", "k").value == pytest.approx(100, abs=0.1)
+
+
+def test_answers_are_those_of_the_limiter(limiter, run):
+    async def main():
+        aio = limiter.aio
+        response = await aio.request({"a": "k", "b": 7}, cost=4)
+        assert response == (True, 0.0) and response.remaining == 6
+        assert {name: one.remaining for name, one in response.limits.items()} == {"a": 96, "b": 6}
+        assert (await aio.refund(b="7", cost=2)).remaining == 8
+        assert (await aio.charge(b="7", cost=50)).remaining == 0
+        rejected = await aio.request(a="k", b="7")
+        assert rejected == REJECTED and rejected.decided == "b"
+        assert (await aio.reset(b="7")).remaining == 10
+        assert (await aio.peek(b="7")).remaining == 9
+        assert await aio.request({}) == (True, 0.0)
+        assert await aio.request(b="7", cost=11) == (True, pytest.approx(1e6, rel=1e-3))
+        assert (await aio.request(b="8", cost=50)).retry_after == math.inf
+        assert limiter.request(a="k").remaining == 95  # the blocking form's buckets are the same
+
+    run(main())
+
+
+def test_faults_are_found_before_anything_is_sent(limiter, run):
+    async def fault(*args, **named):
+        try:
+            await limiter.aio.request(*args, **named)
+        except Exception as error:
+            return error
+        raise AssertionError("no fault")
+
+    async def main():
+        error = await fault({"a": "k", "nope": "k"})
+        assert type(error) is KeyError and error.args == ("nope",)
+        assert type(await fault(a=None)) is TypeError
+        assert type(await fault(a="k", cost=0)) is ValueError
+        assert type(await fault({"a": "k"}, nope=1)) is TypeError
+        assert type(await fault("a")) is TypeError
+        with pytest.raises(ValueError):
+            await limiter.aio.give_back(limiter.request(b="k", cost=50), b="k")
+        assert limiter.state("a", "k") is None
+
+    run(main())
+
+
+def test_a_state_that_cant_be_read(limiter, client, key_format, run):
+    client.set(key_format.format(zone="a", key="bad"), b"nonsense")
+
+    async def main():
+        good, bad = limiter.aio.request(a="good"), limiter.aio.request(a="bad")
+        good, bad = await asyncio.gather(good, bad, return_exceptions=True)
+        assert good == (True, 0.0)
+        assert type(bad) is StateError and "bad" in str(bad)
+
+    run(main())
+
+
+def test_many_at_once(limiter, run):
+    async def main():
+        aio = limiter.aio
+        many = [{"a": "k"}] * 3 + [({"b": "k"}, 10), {"b": "k"}, {"b": "k"}]
+        responses = await aio.request_many(iter(many))
+        assert [one.accepted for one in responses] == [True] * 5 + [False]
+        assert responses[2].remaining == 97
+        for wrong in ({"nope": "k"}, {"a": None}):
+            with pytest.raises((KeyError, TypeError)):
+                await aio.request_many([{"a": "k"}, wrong])
+        assert limiter.state("a", "k").value == pytest.approx(3, abs=0.1)  # nothing of those
+        assert len(await aio.request_many([{"a": n} for n in range(3000)], cost=2)) == 3000
+
+    run(main())
+
+
+def test_many_of_which_one_fails(limiter, client, key_format):
+    client.set(key_format.format(zone="a", key="bad"), b"nonsense")
+
+    async def main():
+        many = [{"a": "k"}, {"a": "bad"}, {"a": "k"}]
+        with pytest.raises(StateError) as caught:
+            await limiter.aio.request_many(many)
+        assert [type(one) for one in caught.value.responses] == [
+            redbucket.Response, StateError, redbucket.Response]
+        answers = await limiter.aio.request_many(many, return_exceptions=True)
+        assert type(answers[1]) is StateError and answers[2].remaining == 96
+
+    asyncio.run(main())
+
+
+def test_acquire_waits(server_url, key_format, run):
+    async def main():
+        with RedisRateLimiter(server_url, key_format=key_format) as limiter:
+            limiter.configure(a=limit("a", 50, delay=1))
+            begun = time.monotonic()
+            responses = [await limiter.aio.acquire(a="k") for _ in range(5)]
+            assert all(response == (True, 0.0) for response in responses)
+            assert time.monotonic() - begun > 0.07
+            assert (await limiter.aio.acquire(a="k", timeout=0.001)) == REJECTED
+
+    run(main())
+
+
+# ---- Cancelled -------------------------------------------------------------------------------
+
+
+def test_cancelled_before_it_is_sent(limiter, run):
+    async def main():
+        task = asyncio.ensure_future(limiter.aio.request(a="k"))
+        await asyncio.sleep(0)  # it has asked, and waits for the loop
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await limiter.aio.request(a="other")
+        assert limiter.state("a", "k") is None
+
+    run(main())
+
+
+def test_cancelled_while_it_is_under_way(own_server, own_limiter, run):
+    async def main():
+        await own_limiter.aio.request(a="k")
+        with stopped(own_server):
+            tasks = [asyncio.ensure_future(own_limiter.aio.request(a="k")) for _ in range(50)]
+            await asyncio.sleep(0.05)
+            begun = time.monotonic()
+            for task in tasks[10:]:
+                task.cancel()
+            cancelled = await asyncio.gather(*tasks[10:], return_exceptions=True)
+            assert all(isinstance(one, asyncio.CancelledError) for one in cancelled)
+            assert time.monotonic() - begun < 5
+        answers = await asyncio.gather(*tasks[:10])
+        assert all(answer.accepted for answer in answers)
+        assert await own_limiter.aio.request(a="k", cost=40) == (True, 0.0)
+
+    run(main())
+    assert own_limiter.request(a="k", cost=99) == REJECTED
+
+
+def test_cancelled_when_its_permit_has_just_come(limiter, monkeypatch, run):
+    """The answer is there, and the task hasn't run since."""
+    tasks = []
+    settle = redbucket.aio.settle
+
+    def settle_and_cancel(future, failed, answer):
+        settle(future, failed, answer)
+        for task in tasks:
+            task.cancel()
+
+    monkeypatch.setattr(redbucket.aio, "settle", settle_and_cancel)
+
+    async def main():
+        tasks.append(asyncio.ensure_future(limiter.aio.request(a="k", cost=7)))
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        tasks.clear()
+        await limiter.aio.peek(a="k")
+        assert limiter.state("a", "k").value == pytest.approx(0, abs=0.1)
+
+    run(main())
+
+
+def test_wait_for_is_a_time_limit(own_server, own_limiter):
+    async def main():
+        with stopped(own_server):
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(own_limiter.aio.request(a="k"), 0.05)
+        assert (await own_limiter.aio.request(a="new")).accepted
+
+    asyncio.run(main())
+
+
+def test_a_refund_is_done_even_if_its_task_is_cancelled(limiter):
+    async def main():
+        await limiter.aio.request(a="k", cost=50)
+        task = asyncio.ensure_future(limiter.aio.refund(a="k", cost=20))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await limiter.aio.peek(a="k")
+        assert limiter.state("a", "k").value == pytest.approx(30, abs=0.1)
+
+    asyncio.run(main())
+
+
+# ---- Servers that fail -----------------------------------------------------------------------
+
+
+def test_a_server_that_hangs_doesnt_stop_the_loop(own_server, run):
+    async def main():
+        limiter = RedisRateLimiter(own_server.url(), timeout=0.3)
+        limiter.configure(limits())
+        await limiter.aio.request(a="k")
+        ticks = 0
+        with stopped(own_server):
+            begun = time.monotonic()
+            hanging = [asyncio.ensure_future(limiter.aio.request(a="k")) for _ in range(20)]
+            while not all(one.done() for one in hanging):
+                await asyncio.sleep(0.01)
+                ticks += 1
+            took = time.monotonic() - begun
+        assert all(type(one.exception()) is StoreTimeoutError for one in hanging)
+        assert ticks > 5 and 0.25 < took < 5
+        limiter.close()
+
+    run(main())
+
+
+async def until_it_works(aio):
+    for _ in range(1000):
+        try:
+            return await aio.request(a="k")
+        except StoreError:
+            await asyncio.sleep(0.01)
+    raise AssertionError("it never works again")
+
+
+def test_a_server_that_is_killed_and_comes_back(own_server, own_limiter, run):
+    async def main():
+        aio = own_limiter.aio
+        await aio.request(a="k")
+        own_server.kill()
+        failures = await asyncio.gather(*(aio.request(a="k") for _ in range(50)),
+                                        return_exceptions=True)
+        assert all(isinstance(one, StoreError) for one in failures)
+        with pytest.raises(UnavailableError):
+            await aio.request(a="k")
+        own_server.again()
+        assert (await until_it_works(aio)).accepted
+
+    run(main())
+
+
+def test_killed_while_requests_are_under_way(own_server, own_limiter):
+    async def main():
+        aio = own_limiter.aio
+        await aio.request(a="k")
+        own_server.process.send_signal(signal.SIGSTOP)
+        tasks = [asyncio.ensure_future(aio.request(a="k")) for _ in range(100)]
+        await asyncio.sleep(0.05)
+        own_server.kill()
+        failures = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(one, StoreError) for one in failures)
+
+    asyncio.run(main())
+
+
+def test_a_policy_answers(run):
+    async def main():
+        with RedisRateLimiter("redis://127.0.0.1:1", on_error="open") as limiter:
+            limiter.configure(limits())
+            answer = await limiter.aio.request(a="k")
+            assert answer.accepted and answer.degraded
+
+    run(main())
+
+
+# ---- The end of limiters, loops and processes ------------------------------------------------
+
+
+def test_closed_with_requests_under_way(own_server, own_limiter, run):
+    async def main():
+        aio = own_limiter.aio
+        await aio.request(a="k")
+        with stopped(own_server):
+            tasks = [asyncio.ensure_future(aio.request(a="k")) for _ in range(20)]
+            await asyncio.sleep(0.05)
+            own_limiter.close()
+            with pytest.raises(RuntimeError, match="closed"):
+                await aio.request(a="k")
+        assert all(one.accepted for one in await asyncio.gather(*tasks))
+        await asyncio.sleep(0.05)
+        own_limiter.close()
+
+    before = open_files()
+    run(main())
+    gc.collect()
+    assert open_files() <= before
+
+
+def test_a_loop_that_is_closed_with_requests_under_way(own_server, own_limiter):
+    async def begin():
+        await own_limiter.aio.request(a="k")
+        own_server.process.send_signal(signal.SIGSTOP)
+        for _ in range(20):
+            tasks.append(asyncio.ensure_future(own_limiter.aio.request(a="k")))
+        await asyncio.sleep(0.05)
+
+    async def again():
+        return await own_limiter.aio.request(a="new")
+
+    tasks = []
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(begin())
+    loop.close()
+    own_server.process.send_signal(signal.SIGCONT)
+    assert asyncio.run(again()).accepted
+    for task in tasks:
+        task._log_destroy_pending = False
+    tasks.clear()
+    del loop
+    gc.collect()
+    assert asyncio.run(again()).accepted
+
+
+def test_loops_leave_nothing_open(limiter, run):
+    async def main():
+        return (await limiter.aio.request(a="k")).accepted
+
+    assert run(main())
+    gc.collect()
+    before = open_files()
+    assert all(run(main()) for _ in range(20))
+    gc.collect()
+    assert open_files() <= before + 1
+
+
+def test_a_limiter_that_nobody_has_any_more(server_url, run):
+    async def main():
+        async def use():
+            limiter = RedisRateLimiter(server_url)
+            limiter.configure(limits())
+            await limiter.aio.peek(a="k")
+            return weakref.ref(limiter)
+
+        await use()
+        gc.collect()
+        await asyncio.sleep(0)
+        before = open_files()
+        gone = [await use() for _ in range(10)]
+        gc.collect()
+        await asyncio.sleep(0)
+        gc.collect()
+        assert [one() for one in gone] == [None] * 10
+        assert open_files() <= before
+
+    run(main())
+
+
+def test_loops_of_many_threads(limiter):
+    accepted = []
+
+    def run():
+        async def work():
+            return [await limiter.aio.request(a="k") for _ in range(10)]
+
+        async def main():
+            return sum(await asyncio.gather(*(work() for _ in range(10))), [])
+
+        accepted.append(sum(response.accepted for response in asyncio.run(main())))
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for _ in range(50):
+        limiter.request(a="blocking")
+    for thread in threads:
+        thread.join()
+    assert len(accepted) == 8 and sum(accepted) == 100
+
+
+def in_child(limiter, results):
+    async def main():
+        return sum([(await limiter.aio.request(a="k")).accepted for _ in range(50)])
+
+    results.put(asyncio.run(main()))
+
+
+def test_a_child_of_fork_has_loops_of_its_own(limiter):
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+
+    async def main():
+        await limiter.aio.request(a="k")
+        children = [context.Process(target=in_child, args=(limiter, results)) for _ in range(3)]
+        for child in children:
+            child.start()
+        accepted = 1 + sum([(await limiter.aio.request(a="k")).accepted for _ in range(50)])
+        loop = asyncio.get_running_loop()
+        for child in children:
+            accepted += await loop.run_in_executor(None, results.get, True, 60)
+        for child in children:
+            await loop.run_in_executor(None, child.join, 60)
+            assert child.exitcode == 0
+        assert (await limiter.aio.request(a="after")).accepted
+        return accepted
+
+    assert asyncio.run(main()) == 100
+
+
+ENDS = {
+    "returns": "await asyncio.sleep(0.05)",
+    "raises": "await asyncio.sleep(0.05); raise ZeroDivisionError",
+    "exits": "await asyncio.sleep(0.05); sys.exit(0)",
+    "a thread's loop": "threading.Thread(target=asyncio.run, args=(ask(),), daemon=True).start(); "
+                       "await asyncio.sleep(0.2)",
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_the_interpreters_end_with_requests_under_way(own_server, how):
+    program = textwrap.dedent("""
+        import asyncio, sys, threading
+        from redbucket import RateLimit, RedisRateLimiter, Zone
+
+        limiter = RedisRateLimiter(sys.argv[1], timeout=30)
+        limiter.configure(a=RateLimit(Zone("a", 5, expiry=0), burst=10))
+        tasks = []
+
+        async def ask():
+            await asyncio.gather(*(limiter.aio.request(a="k") for _ in range(20)))
+
+        async def main():
+            tasks.append(asyncio.ensure_future(ask()))
+            END
+
+        asyncio.run(main())
+    """).replace("END", ENDS[how])
+    with stopped(own_server):
+        done = subprocess.run([sys.executable, "-X", "dev", "-c", program, own_server.url()],
+                              capture_output=True, text=True, timeout=60)
+    assert done.returncode == (1 if how == "raises" else 0), done.stderr
+    assert "Fatal" not in done.stderr
+    assert ("ZeroDivisionError" in done.stderr) == (how == "raises")
+
+
+def test_nothing_is_left_of_many_requests(limiter):
+    async def main(times):
+        for _ in range(times):
+            await limiter.aio.request(a="k", b="k")
+            with pytest.raises(KeyError):
+                await limiter.aio.request(nope="k")
+            task = asyncio.ensure_future(limiter.aio.request(a="k"))
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main(20))
+    gc.collect()
+    before = len(gc.get_objects())
+    references = sys.getrefcount(limiter)
+    asyncio.run(main(500))
+    gc.collect()
+    assert len(gc.get_objects()) < before + 100
+    assert sys.getrefcount(limiter) <= references + 1
