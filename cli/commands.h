@@ -18,6 +18,7 @@ extern const struct cli_command rbk_cli_run;
 extern const struct cli_command rbk_cli_replay;
 extern const struct cli_command rbk_cli_check;
 extern const struct cli_command rbk_cli_keys_command;
+extern const struct cli_command rbk_cli_top_command;
 extern const struct cli_command rbk_cli_bench;
 
 #endif

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "keys_print.h"
 #include "named_keys.h"
+#include "walk.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ static void visit(void *data, const struct redbucket_bucket *bucket)
 {
     struct keys *keys = data;
     const size_t prefix_len = keys->prefix != NULL ? strlen(keys->prefix) : 0;
-    const struct cli_seen seen = rbk_walk_see(keys->plan.context, bucket);
+    const struct cli_seen seen = rbk_seen(keys->plan.context, bucket);
 
     if (keys->enough || prefix_len > bucket->key_len ||
         (prefix_len > 0 && memcmp(bucket->key, keys->prefix, prefix_len) != 0))

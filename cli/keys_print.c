@@ -94,7 +94,7 @@ static void print_json(const struct redbucket_bucket *bucket, const struct cli_s
 
 void rbk_keys_print(struct cli_listing *listing, const struct redbucket_bucket *bucket)
 {
-    const struct cli_seen seen = rbk_walk_see(listing->context, bucket);
+    const struct cli_seen seen = rbk_seen(listing->context, bucket);
 
     listing->shown++;
     listing->unreadable += !seen.readable;

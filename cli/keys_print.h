@@ -6,7 +6,7 @@
 #ifndef RBK_CLI_KEYS_PRINT_H
 #define RBK_CLI_KEYS_PRINT_H
 
-#include "walk.h"
+#include "seen.h"
 
 /* Counts of what was printed, and of what was not. */
 struct cli_listing {

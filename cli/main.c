@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 static const struct cli_command *const commands[] = {
-    &rbk_cli_request, &rbk_cli_peek,   &rbk_cli_refund, &rbk_cli_charge,       &rbk_cli_reset,
-    &rbk_cli_run,     &rbk_cli_replay, &rbk_cli_check,  &rbk_cli_keys_command, &rbk_cli_bench,
+    &rbk_cli_request,      &rbk_cli_peek,        &rbk_cli_refund, &rbk_cli_charge,
+    &rbk_cli_reset,        &rbk_cli_run,         &rbk_cli_replay, &rbk_cli_check,
+    &rbk_cli_keys_command, &rbk_cli_top_command, &rbk_cli_bench,
 };
 
 #define COMMANDS_LEN (sizeof(commands) / sizeof(commands[0]))

@@ -50,39 +50,3 @@ int rbk_walk_all(const struct cli_walk_plan *plan, redbucket_visitor *visit, voi
     redbucket_walk_destroy(walk);
     return result;
 }
-
-static const struct redbucket_named_limit *limit_of(const struct cli_context *context,
-                                                    const struct redbucket_bucket *bucket)
-{
-    for (size_t i = 0; bucket->zone != NULL && i < context->limits_len; i++) {
-        const char *zone = context->limits[i]->zone;
-
-        if (strlen(zone) == bucket->zone_len && memcmp(zone, bucket->zone, bucket->zone_len) == 0)
-            return context->limits[i];
-    }
-    return NULL;
-}
-
-struct cli_seen rbk_walk_see(const struct cli_context *context,
-                             const struct redbucket_bucket *bucket)
-{
-    struct cli_seen seen = {
-        .limit = limit_of(context, bucket),
-        .readable = bucket->status == REDBUCKET_OK,
-        .level = bucket->state.value > 0.0 ? bucket->state.value : 0.0,
-    };
-    const double rate = seen.limit != NULL ? seen.limit->limit.rate : bucket->rate;
-    const double age = bucket->now - bucket->state.timestamp;
-
-    if (seen.limit != NULL)
-        seen.most = seen.limit->limit.burst + 1.0 + seen.limit->limit.delay;
-    else if (bucket->rate > 0.0)
-        seen.most = bucket->depth + 1.0;
-    seen.known = seen.readable && rate > 0.0;
-    if (!seen.known)
-        return seen;
-    if (age > 0.0)
-        seen.level = seen.level > age * rate ? seen.level - age * rate : 0.0;
-    seen.reset_after = seen.level / rate;
-    return seen;
-}

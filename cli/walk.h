@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Going through the buckets of a command's store at a pace that nobody notices, and what a bucket
- * comes to under the limits that are configured.
+ * Going through the buckets of a command's store at a pace that nobody notices.
  */
 #ifndef RBK_CLI_WALK_H
 #define RBK_CLI_WALK_H
@@ -30,27 +29,5 @@ uint64_t rbk_walk_pace(const struct cli_context *context);
  */
 int rbk_walk_all(const struct cli_walk_plan *plan, redbucket_visitor *visit, void *data,
                  const bool *enough);
-
-/*
- * A bucket in numbers of now.
- *
- *   limit     the limit of its zone, or NULL
- *   readable  there is a state
- *   known     a rate is known, and with it `level` and `reset_after`; else level is at most that
- *   level     requests that have not drained
- *   reset_after  seconds until it is empty
- *   most      burst + 1 + delay, 0 when nobody knows
- */
-struct cli_seen {
-    const struct redbucket_named_limit *limit;
-    bool readable;
-    bool known;
-    double level;
-    double reset_after;
-    double most;
-};
-
-struct cli_seen rbk_walk_see(const struct cli_context *context,
-                             const struct redbucket_bucket *bucket);
 
 #endif

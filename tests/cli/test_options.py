@@ -6,7 +6,7 @@ import unittest
 
 from command import CommandTest
 
-COMMANDS = ("request", "peek", "refund", "charge", "reset", "run", "replay", "check", "keys", "bench")
+COMMANDS = ("request", "peek", "refund", "charge", "reset", "run", "replay", "check", "keys", "top", "bench")
 COMMON = "-c -s -l --json --help --version"
 
 
