@@ -8,7 +8,27 @@
 
 #include <string.h>
 
-static void absorb(struct rbk_siphash *hash, const unsigned char *bytes, size_t len)
+/* Up to three bytes as a number, another for any others of so many. */
+static inline uint64_t few(const unsigned char *bytes, size_t len)
+{
+    return len == 0 ? 0
+                    : (uint64_t)bytes[0] | (uint64_t)bytes[len / 2] << 8 |
+                          (uint64_t)bytes[len - 1] << 16;
+}
+
+/* Up to seven bytes, which make no whole word. */
+static inline uint64_t tail_of(const unsigned char *bytes, size_t len)
+{
+    uint32_t first;
+
+    if (len < sizeof first)
+        return few(bytes, len);
+    memcpy(&first, bytes, sizeof first);
+    return first | few(bytes + sizeof first, len - sizeof first) << 32;
+}
+
+/* The whole words; returns the rest. */
+static inline uint64_t absorb(struct rbk_siphash *hash, const unsigned char *bytes, size_t len)
 {
     uint64_t word;
 
@@ -16,10 +36,7 @@ static void absorb(struct rbk_siphash *hash, const unsigned char *bytes, size_t 
         memcpy(&word, bytes, sizeof word);
         rbk_siphash_word(hash, word);
     }
-    word = 0;
-    if (len > 0)
-        memcpy(&word, bytes, len);
-    rbk_siphash_word(hash, word);
+    return tail_of(bytes, len);
 }
 
 uint64_t rbk_bucket_hash(const uint64_t secret[2], const struct rbk_key *key)
@@ -28,7 +45,6 @@ uint64_t rbk_bucket_hash(const uint64_t secret[2], const struct rbk_key *key)
 
     rbk_siphash_begin(&hash, secret);
     rbk_siphash_word(&hash, (uint64_t)key->zone_len << 32 | key->key_len);
-    absorb(&hash, key->zone, key->zone_len);
-    absorb(&hash, key->key, key->key_len);
-    return rbk_siphash_end(&hash, 0, 0);
+    rbk_siphash_word(&hash, absorb(&hash, key->zone, key->zone_len));
+    return rbk_siphash_end(&hash, absorb(&hash, key->key, key->key_len), key->key_len % 8);
 }

@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #define SETS       1024u
@@ -47,6 +46,11 @@ struct known {
 #define WORDS WORDS_OF(CLAIMS_MAX)
 
 _Static_assert(sizeof(struct known) == WORDS * sizeof(uint64_t), "a known request is whole words");
+
+union words {
+    struct known known;
+    uint64_t words[WORDS];
+};
 
 struct entry {
     atomic_uint version; /* odd while it is written */
@@ -97,37 +101,31 @@ static void seek(struct denial *denial, const struct rbk_request *request, struc
 /* ---- Entries -----------------------------------------------------------------------------------
  */
 
-/* Reads what there is to know of so many buckets. */
-static bool read_entry(struct entry *entry, struct known *known, size_t claims)
+/* Reads what there is to know of so many buckets; when it is false, nothing is. */
+static bool read_entry(struct entry *entry, union words *known, size_t claims)
 {
     const size_t len = WORDS_OF(claims);
     unsigned version = atomic_load_explicit(&entry->version, memory_order_acquire);
-    uint64_t words[WORDS];
 
     if (version % 2 != 0)
         return false;
     for (size_t i = 0; i < len; i++)
-        words[i] = atomic_load_explicit(&entry->words[i], memory_order_relaxed);
+        known->words[i] = atomic_load_explicit(&entry->words[i], memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(&entry->version, memory_order_relaxed) != version)
-        return false;
-    memcpy(known, words, len * sizeof words[0]);
-    return true;
+    return atomic_load_explicit(&entry->version, memory_order_relaxed) == version;
 }
 
-static void write_entry(struct entry *entry, const struct known *known)
+static void write_entry(struct entry *entry, const union words *known)
 {
     unsigned version = atomic_load_explicit(&entry->version, memory_order_relaxed);
-    uint64_t words[WORDS];
 
     if (version % 2 != 0 ||
         !atomic_compare_exchange_strong_explicit(&entry->version, &version, version + 1,
                                                  memory_order_acquire, memory_order_relaxed))
         return;
     atomic_thread_fence(memory_order_release);
-    memcpy(words, known, sizeof words);
     for (size_t i = 0; i < WORDS; i++)
-        atomic_store_explicit(&entry->words[i], words[i], memory_order_relaxed);
+        atomic_store_explicit(&entry->words[i], known->words[i], memory_order_relaxed);
     atomic_store_explicit(&entry->version, version + 2, memory_order_release);
 }
 
@@ -159,10 +157,10 @@ static struct entry *place_for(struct denial *denial, uint64_t signature)
     if (found != NULL)
         return found;
     for (size_t i = 0; i < PLACES; i++) {
-        struct known known;
+        union words read;
 
-        if (read_entry(&set[i], &known, 0) && known.until < earliest) {
-            earliest = known.until;
+        if (read_entry(&set[i], &read, 0) && read.known.until < earliest) {
+            earliest = read.known.until;
             found = &set[i];
         }
     }
@@ -198,14 +196,17 @@ static bool deny(struct denial *denial, struct rbk_request *request, const struc
                  double here)
 {
     struct entry *entry = find(denial, sought->signature);
-    struct known known = {.until = 0.0};
+    const struct known *known;
+    union words read;
 
-    if (entry == NULL || !read_entry(entry, &known, request->len) || !(here < known.until) ||
-        !is_about(&known, request, sought))
+    if (entry == NULL || !read_entry(entry, &read, request->len))
         return false;
-    request->ask.now = known.now + (here - known.sent);
+    known = &read.known;
+    if (!(here < known->until) || !is_about(known, request, sought))
+        return false;
+    request->ask.now = known->now + (here - known->sent);
     for (size_t i = 0; i < request->len; i++) {
-        const struct bucket *bucket = &known.buckets[i];
+        const struct bucket *bucket = &known->buckets[i];
 
         request->claims[i].state = (struct rbk_state){true, bucket->timestamp, bucket->value};
     }
@@ -226,17 +227,17 @@ static void learn(struct denial *denial, const struct rbk_request *request,
 {
     double wait =
         request->answer.retry_after < denial->time ? request->answer.retry_after : denial->time;
-    struct known known = {.signature = sought->signature,
-                          .until = sent + wait,
-                          .sent = sent,
-                          .now = request->ask.now,
-                          .cost = request->ask.cost};
+    union words learnt = {.known = {.signature = sought->signature,
+                                    .until = sent + wait,
+                                    .sent = sent,
+                                    .now = request->ask.now,
+                                    .cost = request->ask.cost}};
     struct entry *entry = place_for(denial, sought->signature);
 
     for (size_t i = 0; i < request->len; i++) {
         const struct rbk_state *state = &request->claims[i].state;
 
-        known.buckets[i] = (struct bucket){
+        learnt.known.buckets[i] = (struct bucket){
             .limit = request->claims[i].limit,
             .timestamp = state->exists ? state->timestamp : request->ask.now,
             .value = state->exists ? state->value : 0.0,
@@ -244,7 +245,7 @@ static void learn(struct denial *denial, const struct rbk_request *request,
         };
     }
     if (entry != NULL)
-        write_entry(entry, &known);
+        write_entry(entry, &learnt);
 }
 
 /* Somebody here may be emptying these buckets. */

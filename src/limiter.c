@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Limits that are looked through one after the other, which is as quick. */
+#define FEW 4u
+
 /* Seconds that leases last when a limit doesn't say. */
 #define LEASE_TIME_DEFAULT 1.0
 
@@ -87,6 +90,7 @@ enum redbucket_status redbucket_limiter_create(struct redbucket_store *store,
     if (made == NULL)
         return rbk_fail_system(error, ENOMEM, "limiter");
     made->store = store;
+    made->key_max = store->ops->key_max(store);
     *limiter = made;
     return REDBUCKET_OK;
 }
@@ -141,8 +145,17 @@ const struct rbk_named *rbk_limiter_find(const struct redbucket_limiter *limiter
                                          size_t name_len)
 {
     bool found;
-    size_t at = position(limiter, name, name_len, &found);
+    size_t at;
 
+    for (size_t i = 0; i < limiter->len && i < FEW; i++) {
+        const struct rbk_named *named = limiter->by_name[i];
+
+        if (named->name_len == name_len && memcmp(named->name, name, name_len) == 0)
+            return named;
+    }
+    if (limiter->len <= FEW)
+        return NULL;
+    at = position(limiter, name, name_len, &found);
     return found ? limiter->by_name[at] : NULL;
 }
 

@@ -85,9 +85,9 @@ static enum redbucket_status check_arguments(const struct redbucket_request *req
 }
 
 /* Resolves one key into the piece. */
-static enum redbucket_status add_key(const struct redbucket_limiter *limiter,
-                                     const struct redbucket_key *given, struct rbk_key *key,
-                                     struct rbk_claim *claim)
+static inline enum redbucket_status add_key(const struct redbucket_limiter *limiter,
+                                            const struct redbucket_key *given, struct rbk_key *key,
+                                            struct rbk_claim *claim)
 {
     if (given->limit == NULL || given->key == NULL)
         return REDBUCKET_ERROR_ARGUMENT;
@@ -103,8 +103,7 @@ static enum redbucket_status add_key(const struct redbucket_limiter *limiter,
     claim->limit = named->limit;
     claim->expiry = named->expiry;
     claim->lease = named->terms.most > 0.0 ? &named->terms : NULL;
-    return key->key_len <= limiter->store->ops->key_max(limiter->store) ? REDBUCKET_OK
-                                                                        : REDBUCKET_ERROR_KEY;
+    return key->key_len <= limiter->key_max ? REDBUCKET_OK : REDBUCKET_ERROR_KEY;
 }
 
 /* Zones belong to one limit each, so the zone's copy tells the limit. */
@@ -117,15 +116,16 @@ static bool named_before(const struct rbk_key *keys, size_t index)
     return false;
 }
 
-static enum redbucket_status add_keys(const struct redbucket_limiter *limiter,
-                                      const struct redbucket_request *request, struct piece *piece,
-                                      size_t *failed)
+/* Behind the keys that the piece has. `failed` is written when one is wrong. */
+static inline enum redbucket_status add_keys(const struct redbucket_limiter *limiter,
+                                             const struct redbucket_key *given, size_t len,
+                                             struct piece *piece, size_t *failed)
 {
     struct rbk_key *keys = &piece->keys[piece->keys_len];
     struct rbk_claim *claims = &piece->claims[piece->keys_len];
 
-    for (size_t i = 0; i < request->keys_len; i++) {
-        enum redbucket_status status = add_key(limiter, &request->keys[i], &keys[i], &claims[i]);
+    for (size_t i = 0; i < len; i++) {
+        enum redbucket_status status = add_key(limiter, &given[i], &keys[i], &claims[i]);
 
         if (status == REDBUCKET_OK && named_before(keys, i))
             status = REDBUCKET_ERROR_DUPLICATE;
@@ -137,6 +137,21 @@ static enum redbucket_status add_keys(const struct redbucket_limiter *limiter,
     return REDBUCKET_OK;
 }
 
+/* A request of so many of the piece's keys, but for what it asks. */
+static inline void name_keys(struct piece *piece, size_t len, struct rbk_request *to)
+{
+    to->keys = &piece->keys[piece->keys_len];
+    to->claims = &piece->claims[piece->keys_len];
+    to->len = len;
+    to->leases = 0;
+    for (size_t i = 0; i < len; i++)
+        to->leases += to->claims[i].lease != NULL;
+    to->degraded = false;
+    to->here = false;
+    to->aside = false;
+    piece->keys_len += len;
+}
+
 /* Adds a request to the piece, or settles one that is wrong. */
 static void add_request(const struct redbucket_limiter *limiter, struct redbucket_request *request,
                         struct piece *piece)
@@ -144,7 +159,8 @@ static void add_request(const struct redbucket_limiter *limiter, struct redbucke
     request->failed = REDBUCKET_NONE;
     request->status = check_arguments(request);
     if (request->status == REDBUCKET_OK)
-        request->status = add_keys(limiter, request, piece, &request->failed);
+        request->status =
+            add_keys(limiter, request->keys, request->keys_len, piece, &request->failed);
     if (request->status != REDBUCKET_OK)
         return;
 
@@ -153,29 +169,15 @@ static void add_request(const struct redbucket_limiter *limiter, struct redbucke
     to->ask.operation = (enum rbk_operation)request->operation;
     to->ask.cost = request->cost;
     to->ask.taken_at = request->taken_at;
-    to->keys = &piece->keys[piece->keys_len];
-    to->claims = &piece->claims[piece->keys_len];
-    to->len = request->keys_len;
-    to->leases = 0;
-    for (size_t i = 0; i < to->len; i++)
-        to->leases += to->claims[i].lease != NULL;
-    to->degraded = false;
-    to->here = false;
-    to->aside = false;
+    name_keys(piece, request->keys_len, to);
     piece->origin[piece->requests_len++] = request;
-    piece->keys_len += request->keys_len;
 }
 
-static void answer(const struct rbk_request *from, struct redbucket_request *to)
+static void respond(const struct rbk_request *from, struct redbucket_response *to)
 {
     const struct rbk_answer *decided = &from->answer;
 
-    to->status = from->status;
-    if (to->status != REDBUCKET_OK) {
-        to->failed = from->failed;
-        return;
-    }
-    to->response = (struct redbucket_response){
+    *to = (struct redbucket_response){
         .accepted = decided->accepted,
         .degraded = from->degraded,
         .delay = decided->delay,
@@ -188,6 +190,16 @@ static void answer(const struct rbk_request *from, struct redbucket_request *to)
         .decided = decided->decided,
         .time = from->ask.now,
     };
+}
+
+static void answer(const struct rbk_request *from, struct redbucket_request *to)
+{
+    to->status = from->status;
+    if (to->status != REDBUCKET_OK) {
+        to->failed = from->failed;
+        return;
+    }
+    respond(from, &to->response);
     for (size_t i = 0; to->verdicts != NULL && i < from->len; i++) {
         const struct rbk_verdict *verdict = &from->claims[i].verdict;
 
@@ -291,22 +303,34 @@ enum redbucket_status rbk_request_check(const struct redbucket_limiter *limiter,
     enum redbucket_status status = check_arguments(request);
     size_t failed;
 
-    return status == REDBUCKET_OK ? add_keys(limiter, request, &piece, &failed) : status;
+    return status == REDBUCKET_OK
+               ? add_keys(limiter, request->keys, request->keys_len, &piece, &failed)
+               : status;
 }
 
+/* The way of one plain request, without what arrays need. */
 enum redbucket_status redbucket_request(struct redbucket_limiter *limiter,
                                         const struct redbucket_key *keys, size_t keys_len,
                                         struct redbucket_response *response)
 {
-    struct redbucket_request request = {.keys = keys, .keys_len = keys_len, .cost = 1.0};
+    struct rbk_key own[REDBUCKET_KEYS_MAX];
+    struct rbk_claim claims[REDBUCKET_KEYS_MAX];
+    struct piece piece = {.keys = own, .claims = claims};
+    struct rbk_request one;
+    enum redbucket_status status = REDBUCKET_ERROR_ARGUMENT;
+    size_t failed;
 
-    struct short_piece here;
-    struct piece piece = piece_in_short(&here);
-
-    (void)decide_piece(limiter, &request, 1, &piece, &(struct rbk_batch){.now = NULL});
-    if (request.status == REDBUCKET_OK)
-        *response = request.response;
-    return request.status;
+    if (keys_len <= REDBUCKET_KEYS_MAX)
+        status = add_keys(limiter, keys, keys_len, &piece, &failed);
+    if (status != REDBUCKET_OK)
+        return status;
+    one.ask.operation = RBK_REQUEST;
+    one.ask.cost = 1.0;
+    name_keys(&piece, keys_len, &one);
+    limiter->store->ops->decide(limiter->store, &one, 1, &(struct rbk_batch){.now = NULL});
+    if (one.status == REDBUCKET_OK)
+        respond(&one, response);
+    return one.status;
 }
 
 enum redbucket_status redbucket_read(struct redbucket_limiter *limiter,

@@ -87,10 +87,13 @@ double rbk_retry_after(const struct rbk_limit *limit, const struct rbk_state *st
     struct rbk_judgement judgement;
 
     rbk_judge(limit, state, cost, now, &judgement);
-    if (judgement.accepted)
-        return 0.0;
+    return judgement.accepted ? 0.0
+                              : rbk_retry_raised(limit, state, cost, now, judgement.retry_after);
+}
 
-    double wait = judgement.retry_after;
+double rbk_retry_raised(const struct rbk_limit *limit, const struct rbk_state *state, double cost,
+                        double now, double wait)
+{
     double step = larger(wait, fabs(now)) * DBL_EPSILON;
 
     /* The tick covers the rounding of ordinary limits, so this seldom turns even once. Doubling

@@ -65,6 +65,10 @@ void rbk_judge(const struct rbk_limit *limit, const struct rbk_state *state, dou
 double rbk_retry_after(const struct rbk_limit *limit, const struct rbk_state *state, double cost,
                        double now);
 
+/* The same of a request that was judged already, and rejected: `wait` is the judgement's. */
+double rbk_retry_raised(const struct rbk_limit *limit, const struct rbk_state *state, double cost,
+                        double now, double wait);
+
 /* Unit requests that would be accepted at once at this level. */
 int64_t rbk_remaining(const struct rbk_limit *limit, double level);
 

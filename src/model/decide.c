@@ -15,9 +15,10 @@ static bool judge(const struct rbk_ask *ask, struct rbk_claim *claim)
     claim->change = RBK_KEEP;
     claim->verdict.accepted = judgement.accepted;
     claim->verdict.delay = judgement.delay;
-    claim->verdict.retry_after =
-        judgement.accepted ? 0.0
-                           : rbk_retry_after(&claim->limit, &claim->state, ask->cost, ask->now);
+    claim->verdict.retry_after = judgement.accepted
+                                     ? 0.0
+                                     : rbk_retry_raised(&claim->limit, &claim->state, ask->cost,
+                                                        ask->now, judgement.retry_after);
     return judgement.accepted;
 }
 
@@ -120,6 +121,9 @@ uint64_t rbk_microseconds(double seconds)
 {
     double product = seconds * 1e6;
 
+    /* Most waits are none. */
+    if (seconds == 0.0)
+        return 0;
     if (seconds > DBL_MAX)
         return UINT64_MAX;
     /* 2^64 - 2048 is the largest double below 2^64. */
