@@ -10,19 +10,12 @@
  * Invariant: callbacks are called only while nothing here is in the middle of a change; whatever
  * they do is done when they return.
  */
-#include "async_ticket.h"
-#include "async_trip.h"
+#include "async_lane.h"
 #include "error.h"
 #include "fork_page.h"
 #include "limiter.h"
 
 #include <stdlib.h>
-
-/* Trips at a time: one is decided by the server while the answers of the other are dealt with. */
-#define TRIPS 2u
-
-/* So many queued tickets make two trips where two can go: less would only make calls smaller. */
-#define WORTH_TWO 64u
 
 /* Trips of those whose time is over in one turn; the rest goes in the next. */
 #define LATE_TRIPS 4
@@ -37,10 +30,9 @@ struct redbucket_async {
     double timeout; /* of the store; 0: it never waits */
     struct live *live;
     struct rbk_reactor reactor;
-    struct rbk_trip *trips[TRIPS];
-    unsigned trips_len;
-    struct rbk_trip *late; /* the trip of those whose time is over */
-    struct rbk_tickets queue;
+    struct rbk_lanes lanes;
+    struct rbk_trip *late;    /* the trip of those whose time is over */
+    struct rbk_tickets aging; /* in a lane or on its trips */
     struct rbk_tickets expired;
     struct rbk_tickets answered;
     struct rbk_tickets calling; /* answered before this turn's callbacks began */
@@ -56,22 +48,13 @@ struct redbucket_async {
 
 static bool make_trips(struct redbucket_async *async)
 {
-    unsigned most = async->limiter->store->connections;
-
-    async->trips_len = most != 0 && most < TRIPS ? most : TRIPS;
-    for (unsigned i = 0; i < async->trips_len; i++) {
-        async->trips[i] = rbk_trip_create(async->limiter, &async->reactor);
-        if (async->trips[i] == NULL)
-            return false;
-    }
     async->late = rbk_trip_create(async->limiter, &async->reactor);
-    return async->late != NULL;
+    return rbk_lanes_init(&async->lanes, async->limiter, &async->reactor) && async->late != NULL;
 }
 
 static void free_all(struct redbucket_async *async)
 {
-    for (unsigned i = 0; i < TRIPS; i++)
-        rbk_trip_destroy(async->trips[i]);
+    rbk_lanes_fini(&async->lanes);
     rbk_trip_destroy(async->late);
     rbk_reactor_fini(&async->reactor);
     rbk_fork_page_unmap(async->live, sizeof *async->live);
@@ -94,6 +77,7 @@ enum redbucket_status redbucket_async_create(struct redbucket_limiter *limiter,
         return rbk_fail(error, REDBUCKET_ERROR_MEMORY, -1, "asynchronous form: out of memory");
     made->limiter = limiter;
     made->timeout = limiter->store->timeout;
+    made->aging.place = RBK_BY_AGE;
     status = rbk_reactor_init(&made->reactor, error);
     if (status == REDBUCKET_OK)
         status = rbk_fork_page_map(sizeof *made->live, (void **)&made->live, error);
@@ -137,12 +121,13 @@ enum redbucket_status redbucket_async_request(struct redbucket_async *async,
 {
     struct rbk_ticket *ticket;
     enum redbucket_status status;
+    size_t lane;
 
     if (!async->live->here)
         return REDBUCKET_ERROR_UNSUPPORTED;
     if (async->destroyed)
         return REDBUCKET_CANCELLED;
-    status = rbk_request_check(async->limiter, request);
+    status = rbk_request_check(async->limiter, request, &lane);
     if (status != REDBUCKET_OK)
         return status;
     ticket = rbk_ticket_create(request);
@@ -157,7 +142,8 @@ enum redbucket_status redbucket_async_request(struct redbucket_async *async,
     ticket->data = data;
     if (async->timeout > 0.0)
         rbk_deadline_start(&ticket->deadline, async->timeout);
-    rbk_tickets_add(&async->queue, ticket);
+    rbk_tickets_add(&async->aging, ticket);
+    rbk_lanes_queue(&async->lanes, lane, ticket);
     if (!async->busy)
         rbk_reactor_raise(&async->reactor);
     if (id != NULL)
@@ -165,21 +151,34 @@ enum redbucket_status redbucket_async_request(struct redbucket_async *async,
     return REDBUCKET_OK;
 }
 
-static void cancel(struct redbucket_async *async, struct rbk_ticket *ticket)
+/* Takes a ticket from wherever its answer would have come from. */
+static void withdraw(struct rbk_ticket *ticket)
 {
     if (ticket->trip != NULL)
         rbk_trip_leave(ticket);
-    else
-        rbk_tickets_remove(ticket);
+    rbk_tickets_remove(ticket, RBK_IN_LINE);
+    rbk_tickets_remove(ticket, RBK_BY_AGE);
+}
+
+static void cancel(struct redbucket_async *async, struct rbk_ticket *ticket)
+{
+    withdraw(ticket);
     ticket->request.status = REDBUCKET_CANCELLED;
     rbk_tickets_add(&async->answered, ticket);
+}
+
+static bool has_answer(const struct redbucket_async *async, const struct rbk_ticket *ticket)
+{
+    const struct rbk_tickets *line = ticket->links[RBK_IN_LINE].list;
+
+    return line == &async->answered || line == &async->calling;
 }
 
 bool redbucket_async_cancel(struct redbucket_async *async, uint64_t id)
 {
     struct rbk_ticket *ticket = async->live->here ? rbk_ticket_find(&async->book, id) : NULL;
 
-    if (ticket == NULL || ticket->list == &async->answered || ticket->list == &async->calling)
+    if (ticket == NULL || has_answer(async, ticket))
         return false;
     cancel(async, ticket);
     rbk_reactor_raise(&async->reactor);
@@ -189,21 +188,6 @@ bool redbucket_async_cancel(struct redbucket_async *async, uint64_t id)
 /* ---- One turn ---------------------------------------------------------------------------------
  */
 
-static bool has_come(const struct timespec *at, const struct timespec *now)
-{
-    return at->tv_sec != now->tv_sec ? at->tv_sec < now->tv_sec : at->tv_nsec <= now->tv_nsec;
-}
-
-/* Has trips go on that can. */
-static void go_on(struct redbucket_async *async, struct rbk_trip *trip, const struct timespec *now)
-{
-    if (!rbk_trip_under_way(trip) || (!trip->ready && !has_come(&trip->due, now)))
-        return;
-    rbk_trip_go_on(trip);
-    if (!rbk_trip_under_way(trip))
-        rbk_trip_land(trip, &async->answered);
-}
-
 static void look(struct redbucket_async *async, const struct timespec *now)
 {
     void *owners[64];
@@ -211,47 +195,24 @@ static void look(struct redbucket_async *async, const struct timespec *now)
 
     for (size_t i = 0; i < len; i++)
         ((struct rbk_trip *)owners[i])->ready = true;
-    for (unsigned i = 0; i < async->trips_len; i++)
-        go_on(async, async->trips[i], now);
-    go_on(async, async->late, now);
+    rbk_lanes_go_on(&async->lanes, now, &async->answered);
+    if (!rbk_trip_can_go_on(async->late, now))
+        return;
+    rbk_trip_go_on(async->late);
+    if (!rbk_trip_under_way(async->late))
+        rbk_trip_land(async->late, &async->answered);
 }
 
-/* Collects those whose time is over. */
+/* Collects those whose time is over: all have the same, so the oldest come first. */
 static void expire(struct redbucket_async *async, const struct timespec *now)
 {
     struct rbk_ticket *ticket;
 
-    for (unsigned i = 0; i < async->trips_len; i++) {
-        while ((ticket = rbk_trip_oldest(async->trips[i])) != NULL && ticket->deadline.set &&
-               has_come(&ticket->deadline.at, now)) {
-            rbk_trip_leave(ticket);
-            rbk_tickets_add(&async->expired, ticket);
-        }
-    }
-    while ((ticket = async->queue.first) != NULL && ticket->deadline.set &&
-           has_come(&ticket->deadline.at, now)) {
-        rbk_tickets_remove(ticket);
+    while ((ticket = async->aging.first) != NULL && ticket->deadline.set &&
+           rbk_has_come(&ticket->deadline.at, now)) {
+        withdraw(ticket);
         rbk_tickets_add(&async->expired, ticket);
     }
-}
-
-/* Takes up to so many of a list on a trip, whose time is counted by the one that has the most left.
- */
-static void set_out(struct redbucket_async *async, struct rbk_trip *trip, struct rbk_tickets *list,
-                    size_t most)
-{
-    struct rbk_ticket *ticket = NULL;
-    double waited = 0.0;
-
-    while (trip->len < most && list->first != NULL) {
-        ticket = rbk_tickets_take(list);
-        rbk_trip_board(trip, ticket);
-    }
-    if (ticket->deadline.set)
-        waited = async->timeout - rbk_deadline_left(&ticket->deadline);
-    rbk_trip_begin(trip, waited);
-    if (!rbk_trip_under_way(trip))
-        rbk_trip_land(trip, &async->answered);
 }
 
 /* Nothing that they ask for takes time, since they have none. */
@@ -260,27 +221,11 @@ static void answer_late(struct redbucket_async *async)
     for (int i = 0; i < LATE_TRIPS && async->expired.first != NULL; i++) {
         if (rbk_trip_under_way(async->late))
             return;
-        set_out(async, async->late, &async->expired, RBK_TRIP_SEATS);
-    }
-}
-
-/* Each trip at most once, or an embedded store would keep the loop for as long as there are
- * requests. */
-static void depart(struct redbucket_async *async)
-{
-    unsigned idle = 0;
-
-    for (unsigned i = 0; i < async->trips_len; i++)
-        idle += !rbk_trip_under_way(async->trips[i]);
-    for (unsigned i = 0; i < async->trips_len && async->queue.first != NULL; i++) {
-        size_t most = RBK_TRIP_SEATS;
-
-        if (rbk_trip_under_way(async->trips[i]))
-            continue;
-        if (async->queue.len >= WORTH_TWO && (async->queue.len + idle - 1) / idle < most)
-            most = (async->queue.len + idle - 1) / idle;
-        set_out(async, async->trips[i], &async->queue, most);
-        idle--;
+        while (async->late->len < RBK_TRIP_SEATS && async->expired.first != NULL)
+            rbk_trip_board(async->late, rbk_tickets_take(&async->expired));
+        rbk_trip_begin(async->late, async->timeout);
+        if (!rbk_trip_under_way(async->late))
+            rbk_trip_land(async->late, &async->answered);
     }
 }
 
@@ -305,39 +250,18 @@ static void call_answered(struct redbucket_async *async)
     call_back(async, &async->calling);
 }
 
-static void arm_for(struct redbucket_async *async, const struct rbk_ticket *ticket)
-{
-    if (ticket != NULL && ticket->deadline.set)
-        rbk_reactor_arm(&async->reactor, &ticket->deadline.at);
-}
-
-static void arm(struct redbucket_async *async, struct rbk_trip *trip)
-{
-    if (!rbk_trip_under_way(trip))
-        return;
-    rbk_reactor_arm(&async->reactor, &trip->due);
-    if (trip != async->late)
-        arm_for(async, rbk_trip_oldest(trip));
-}
-
-static bool can_depart(const struct redbucket_async *async)
-{
-    for (unsigned i = 0; i < async->trips_len; i++) {
-        if (!rbk_trip_under_way(async->trips[i]))
-            return true;
-    }
-    return false;
-}
-
 /* Sees to it that there is a next turn when it is needed. */
 static void prepare_next(struct redbucket_async *async)
 {
-    for (unsigned i = 0; i < async->trips_len; i++)
-        arm(async, async->trips[i]);
-    arm(async, async->late);
-    arm_for(async, async->queue.first);
-    if (async->answered.first != NULL || (async->queue.first != NULL && can_depart(async)) ||
-        (async->expired.first != NULL && !rbk_trip_under_way(async->late)))
+    bool late_under_way = rbk_trip_under_way(async->late);
+
+    rbk_lanes_arm(&async->lanes);
+    if (late_under_way)
+        rbk_reactor_arm(&async->reactor, &async->late->due);
+    if (async->aging.first != NULL && async->aging.first->deadline.set)
+        rbk_reactor_arm(&async->reactor, &async->aging.first->deadline.at);
+    if (async->answered.first != NULL || rbk_lanes_can_depart(&async->lanes) ||
+        (async->expired.first != NULL && !late_under_way))
         rbk_reactor_raise(&async->reactor);
 }
 
@@ -352,10 +276,10 @@ void redbucket_async_dispatch(struct redbucket_async *async)
     look(async, &now);
     expire(async, &now);
     answer_late(async);
-    depart(async);
+    rbk_lanes_depart(&async->lanes, &async->answered);
     call_answered(async);
     if (!async->destroyed && async->live->here) {
-        depart(async);
+        rbk_lanes_depart(&async->lanes, &async->answered);
         prepare_next(async);
     }
     async->busy = false;
@@ -389,10 +313,13 @@ static void abandon_trip(struct rbk_trip *trip)
 
 static void abandon(struct redbucket_async *async)
 {
-    for (unsigned i = 0; i < async->trips_len; i++)
-        abandon_trip(async->trips[i]);
+    struct rbk_lanes *lanes = &async->lanes;
+
+    for (unsigned i = 0; i < lanes->trips_len; i++)
+        abandon_trip(lanes->trips[i]);
     abandon_trip(async->late);
-    drop_all(&async->queue);
+    for (size_t i = 0; i <= lanes->len; i++)
+        drop_all(&lanes->lanes[i].queue);
     drop_all(&async->expired);
     drop_all(&async->answered);
     drop_all(&async->calling);
@@ -400,10 +327,6 @@ static void abandon(struct redbucket_async *async)
 
 static void end_trip(struct redbucket_async *async, struct rbk_trip *trip)
 {
-    struct rbk_ticket *ticket;
-
-    while ((ticket = rbk_trip_oldest(trip)) != NULL)
-        cancel(async, ticket);
     rbk_trip_cut_short(trip);
     rbk_trip_land(trip, &async->answered);
 }
@@ -413,13 +336,17 @@ static void finish(struct redbucket_async *async)
 {
     if (async->detach != NULL)
         async->detach(async->detach_data);
-    for (unsigned i = 0; i < async->trips_len; i++)
-        end_trip(async, async->trips[i]);
-    end_trip(async, async->late);
+    while (async->aging.first != NULL)
+        cancel(async, async->aging.first);
     while (async->expired.first != NULL)
         cancel(async, async->expired.first);
-    while (async->queue.first != NULL)
-        cancel(async, async->queue.first);
+    for (size_t seat = 0; seat < async->late->len; seat++) {
+        if (async->late->seats[seat]->trip == async->late)
+            cancel(async, async->late->seats[seat]);
+    }
+    for (unsigned i = 0; i < async->lanes.trips_len; i++)
+        end_trip(async, async->lanes.trips[i]);
+    end_trip(async, async->late);
     call_back(async, &async->calling);
     call_back(async, &async->answered);
 }

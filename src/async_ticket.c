@@ -85,31 +85,32 @@ void rbk_ticket_drop(struct rbk_ticket *ticket)
 
 void rbk_tickets_add(struct rbk_tickets *tickets, struct rbk_ticket *ticket)
 {
-    ticket->list = tickets;
-    ticket->previous = tickets->last;
-    ticket->next = NULL;
+    ticket->links[tickets->place] = (struct rbk_ticket_link){tickets, tickets->last, NULL};
     if (tickets->last != NULL)
-        tickets->last->next = ticket;
+        tickets->last->links[tickets->place].next = ticket;
     else
         tickets->first = ticket;
     tickets->last = ticket;
     tickets->len++;
 }
 
-void rbk_tickets_remove(struct rbk_ticket *ticket)
+void rbk_tickets_remove(struct rbk_ticket *ticket, enum rbk_ticket_place place)
 {
-    struct rbk_tickets *tickets = ticket->list;
+    struct rbk_ticket_link *link = &ticket->links[place];
+    struct rbk_tickets *tickets = link->list;
 
-    if (ticket->previous != NULL)
-        ticket->previous->next = ticket->next;
+    if (tickets == NULL)
+        return;
+    if (link->previous != NULL)
+        link->previous->links[place].next = link->next;
     else
-        tickets->first = ticket->next;
-    if (ticket->next != NULL)
-        ticket->next->previous = ticket->previous;
+        tickets->first = link->next;
+    if (link->next != NULL)
+        link->next->links[place].previous = link->previous;
     else
-        tickets->last = ticket->previous;
+        tickets->last = link->previous;
     tickets->len--;
-    ticket->list = NULL;
+    link->list = NULL;
 }
 
 struct rbk_ticket *rbk_tickets_take(struct rbk_tickets *tickets)
@@ -117,7 +118,7 @@ struct rbk_ticket *rbk_tickets_take(struct rbk_tickets *tickets)
     struct rbk_ticket *ticket = tickets->first;
 
     if (ticket != NULL)
-        rbk_tickets_remove(ticket);
+        rbk_tickets_remove(ticket, tickets->place);
     return ticket;
 }
 

@@ -19,8 +19,8 @@ struct rbk_trip *rbk_trip_create(struct redbucket_limiter *limiter, struct rbk_r
         return NULL;
     trip->limiter = limiter;
     trip->reactor = reactor;
+    trip->lane = NULL;
     trip->len = 0;
-    trip->first = 0;
     trip->ready = false;
     trip->fiber = rbk_fiber_create();
     if (trip->fiber == NULL) {
@@ -51,13 +51,6 @@ void rbk_trip_leave(struct rbk_ticket *ticket)
 {
     ticket->trip->requests[ticket->seat].verdicts = NULL;
     ticket->trip = NULL;
-}
-
-struct rbk_ticket *rbk_trip_oldest(struct rbk_trip *trip)
-{
-    while (trip->first < trip->len && trip->seats[trip->first]->trip != trip)
-        trip->first++;
-    return trip->first < trip->len ? trip->seats[trip->first] : NULL;
 }
 
 /* ---- Under way --------------------------------------------------------------------------------
@@ -104,9 +97,11 @@ static void stay(struct rbk_trip *trip)
         look_soon(trip);
 }
 
-void rbk_trip_begin(struct rbk_trip *trip, double waited)
+void rbk_trip_begin(struct rbk_trip *trip, double timeout)
 {
-    trip->waited = waited;
+    const struct rbk_deadline *last = &trip->seats[trip->len - 1]->deadline;
+
+    trip->waited = last->set ? timeout - rbk_deadline_left(last) : 0.0;
     rbk_fiber_begin(trip->fiber, decide, trip);
     stay(trip);
 }
@@ -123,6 +118,11 @@ void rbk_trip_go_on(struct rbk_trip *trip)
 bool rbk_trip_under_way(const struct rbk_trip *trip)
 {
     return rbk_fiber_busy(trip->fiber);
+}
+
+bool rbk_trip_can_go_on(const struct rbk_trip *trip, const struct timespec *now)
+{
+    return rbk_trip_under_way(trip) && (trip->ready || rbk_has_come(&trip->due, now));
 }
 
 void rbk_trip_cut_short(struct rbk_trip *trip)
@@ -143,6 +143,7 @@ static void alight(struct rbk_trip *trip, size_t seat, struct rbk_tickets *answe
     ticket->aboard--;
     if (ticket->trip == trip) {
         ticket->trip = NULL;
+        rbk_tickets_remove(ticket, RBK_BY_AGE);
         ticket->request.status = decided->status;
         ticket->request.failed = decided->failed;
         ticket->request.response = decided->response;
@@ -157,5 +158,4 @@ void rbk_trip_land(struct rbk_trip *trip, struct rbk_tickets *answered)
     for (size_t seat = 0; seat < trip->len; seat++)
         alight(trip, seat, answered);
     trip->len = 0;
-    trip->first = 0;
 }

@@ -15,15 +15,17 @@
 /* As many as go in one round trip of a script. */
 #define RBK_TRIP_SEATS 256u
 
+struct rbk_lane;
+
 struct rbk_trip {
     struct redbucket_limiter *limiter;
     struct rbk_reactor *reactor;
     struct rbk_fiber *fiber;
-    double waited; /* seconds of their time that had gone when it began */
+    struct rbk_lane *lane; /* that it was filled from, when it was */
+    double waited;         /* seconds of their time that had gone when it began */
     size_t len;
-    size_t first; /* no ticket sits before */
-    bool ready;   /* one of the descriptors that it waits for is */
-    struct timespec due;
+    bool ready;          /* one of the descriptors that it waits for is */
+    struct timespec due; /* when it looks for itself */
     struct rbk_ticket *seats[RBK_TRIP_SEATS];
     struct redbucket_request requests[RBK_TRIP_SEATS];
 };
@@ -40,12 +42,13 @@ void rbk_trip_board(struct rbk_trip *trip, struct rbk_ticket *ticket);
 /* A ticket leaves before the end. */
 void rbk_trip_leave(struct rbk_ticket *ticket);
 
-/* The one that has been on it for longest, or NULL. */
-struct rbk_ticket *rbk_trip_oldest(struct rbk_trip *trip);
+/* Begins, until it has to wait or is over. Somebody is aboard; the time, of so many seconds from
+ * the beginning, is that of the last to board, who has the most left. */
+void rbk_trip_begin(struct rbk_trip *trip, double timeout);
 
-/* Begins, or goes on once it is `ready` or `due`; until it has to wait, or is over. */
-void rbk_trip_begin(struct rbk_trip *trip, double waited);
+/* Goes on, when it can. */
 void rbk_trip_go_on(struct rbk_trip *trip);
+bool rbk_trip_can_go_on(const struct rbk_trip *trip, const struct timespec *now);
 bool rbk_trip_under_way(const struct rbk_trip *trip);
 
 /* Ends it, answers or not. */

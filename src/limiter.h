@@ -31,9 +31,10 @@ struct redbucket_limiter {
 const struct rbk_named *rbk_limiter_find(const struct redbucket_limiter *limiter, const char *name,
                                          size_t name_len);
 
-/* What is wrong with a request before anybody has to be asked, or OK. */
+/* What is wrong with a request before anybody has to be asked, or OK; then *lane is its lane in the
+ * store, or RBK_NONE. */
 enum redbucket_status rbk_request_check(const struct redbucket_limiter *limiter,
-                                        const struct redbucket_request *request);
+                                        const struct redbucket_request *request, size_t *lane);
 
 /* As redbucket_decide, for a caller who has waited for so many seconds already. */
 void rbk_decide_waited(struct redbucket_limiter *limiter, struct redbucket_request *requests,

@@ -295,17 +295,21 @@ void rbk_decide_waited(struct redbucket_limiter *limiter, struct redbucket_reque
 }
 
 enum redbucket_status rbk_request_check(const struct redbucket_limiter *limiter,
-                                        const struct redbucket_request *request)
+                                        const struct redbucket_request *request, size_t *lane)
 {
+    const struct redbucket_store *store = limiter->store;
     struct rbk_key keys[REDBUCKET_KEYS_MAX];
     struct rbk_claim claims[REDBUCKET_KEYS_MAX];
     struct piece piece = {.keys = keys, .claims = claims};
+    struct rbk_request made = {.keys = keys, .claims = claims, .len = request->keys_len};
     enum redbucket_status status = check_arguments(request);
     size_t failed;
 
-    return status == REDBUCKET_OK
-               ? add_keys(limiter, request->keys, request->keys_len, &piece, &failed)
-               : status;
+    if (status == REDBUCKET_OK)
+        status = add_keys(limiter, request->keys, request->keys_len, &piece, &failed);
+    if (status == REDBUCKET_OK)
+        *lane = store->ops->lane != NULL ? store->ops->lane(store, &made) : 0;
+    return status;
 }
 
 /* The way of one plain request, without what arrays need. */

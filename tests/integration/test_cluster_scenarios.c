@@ -4,6 +4,7 @@
  * where a hash tag brings the buckets together; where limits are in slots of their own, taken one
  * after another and given back, to what a double loses by that.
  */
+#include "by_loop.h"
 #include "clustered.h"
 #include "scenario.h"
 #include "wire/call.h"
@@ -40,6 +41,20 @@ static void scenarios_are_decided_as_by_the_model(void **state)
     assert_int_equal(scenarios_run(&runner), SCENARIOS);
 }
 
+static enum redbucket_status decide_on_loop(struct redbucket_limiter *limiter,
+                                            struct redbucket_request *request, double t)
+{
+    rbk_test_now = t;
+    return by_loop(limiter, request);
+}
+
+static void scenarios_are_decided_on_a_loop(void **state)
+{
+    const struct scenario_runner runner = {begin, decide_on_loop, end, *state, .apart = false};
+
+    assert_int_equal(scenarios_run(&runner), SCENARIOS);
+}
+
 static void scenarios_are_decided_across_slots(void **state)
 {
     const struct scenario_runner runner = {begin, decide, end, *state, .apart = true};
@@ -53,6 +68,8 @@ int main(void)
 {
     static const struct clustered_case cases[] = {
         CLUSTERED(CLUSTERED_TAGGED | CLUSTERED_REDIS, scenarios_are_decided_as_by_the_model),
+        CLUSTERED(CLUSTERED_TAGGED | CLUSTERED_REDIS | CLUSTERED_STRUCT,
+                  scenarios_are_decided_on_a_loop),
         CLUSTERED(CLUSTERED_UNTAGGED | CLUSTERED_REDIS, scenarios_are_decided_across_slots),
         CLUSTERED(CLUSTERED_TAGGED | CLUSTERED_VALKEY | CLUSTERED_STRUCT,
                   scenarios_are_decided_as_by_the_model),

@@ -4,6 +4,7 @@
  * operations, over the whole range of limits, with a clock that also steps back, against an
  * embedded store that decides one request at a time: answers and states to the last bit.
  */
+#include "by_loop.h"
 #include "random.h"
 #include "scenario.h"
 #include "served.h"
@@ -41,6 +42,20 @@ static void end(void *data, struct redbucket_store *store)
 static void scenarios_are_decided_as_by_the_model(void **state)
 {
     const struct scenario_runner runner = {begin, decide, end, *state};
+
+    assert_int_equal(scenarios_run(&runner), SCENARIOS);
+}
+
+static enum redbucket_status decide_on_loop(struct redbucket_limiter *limiter,
+                                            struct redbucket_request *request, double t)
+{
+    rbk_test_now = t;
+    return by_loop(limiter, request);
+}
+
+static void scenarios_are_decided_on_a_loop(void **state)
+{
+    const struct scenario_runner runner = {begin, decide_on_loop, end, *state};
 
     assert_int_equal(scenarios_run(&runner), SCENARIOS);
 }
@@ -202,6 +217,7 @@ int main(void)
 {
     static const struct served_case cases[] = {
         SERVED(scenarios_are_decided_as_by_the_model),
+        SERVED(scenarios_are_decided_on_a_loop),
         SERVED(batches_are_decided_as_one_request_at_a_time),
     };
 

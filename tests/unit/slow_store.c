@@ -88,16 +88,25 @@ static enum redbucket_status statistics(struct redbucket_store *store,
     return REDBUCKET_OK;
 }
 
+/* A key that begins with a digit has that lane, any other none. */
+static size_t lane(const struct redbucket_store *store, const struct rbk_request *request)
+{
+    unsigned char first = request->keys[0].key[0];
+
+    (void)store;
+    return first >= '0' && first <= '9' ? (size_t)(first - '0') : RBK_NONE;
+}
+
 static void do_nothing(struct redbucket_store *store)
 {
     (void)store;
 }
 
-static const struct rbk_store_ops ops = {.decide = decide,
-                                         .statistics = statistics,
-                                         .key_max = key_max,
-                                         .close = do_nothing,
-                                         .far = true};
+static struct rbk_store_ops ops = {.decide = decide,
+                                   .statistics = statistics,
+                                   .key_max = key_max,
+                                   .close = do_nothing,
+                                   .far = true};
 
 struct redbucket_limiter *slow_open(unsigned connections)
 {
@@ -105,6 +114,7 @@ struct redbucket_limiter *slow_open(unsigned connections)
     struct redbucket_limit limit = {.rate = 1.0};
 
     slow = (struct slow_store){.now = 1e9};
+    ops.lane = NULL;
     slow.store =
         (struct redbucket_store){.ops = &ops, .timeout = SLOW_TIMEOUT, .connections = connections};
     for (int i = 0; i < SLOW_CALLS; i++)
@@ -112,6 +122,12 @@ struct redbucket_limiter *slow_open(unsigned connections)
     assert_int_equal(redbucket_limiter_create(&slow.store, &limiter, NULL), REDBUCKET_OK);
     assert_int_equal(redbucket_limiter_add(limiter, "a", &limit, NULL), REDBUCKET_OK);
     return limiter;
+}
+
+void slow_divide(void)
+{
+    ops.lane = lane;
+    ops.lanes = 10;
 }
 
 void slow_close(struct redbucket_limiter *limiter)

@@ -46,6 +46,8 @@ extern struct slow_store slow;
 /* Opens it, for so many calls at a time (0: any number), and a limiter on it, or on a store in
  * front of it unless that is NULL, with a limit "a". */
 struct redbucket_limiter *slow_open(unsigned connections);
+/* From now on keys have lanes, by their first byte: a digit, or none. */
+void slow_divide(void);
 void slow_close(struct redbucket_limiter *limiter);
 
 /* Ends a call, from the next time on that its fiber is run. */
