@@ -44,7 +44,7 @@ MANY = 1024
 
 class Answer(asyncio.Future[Any]):
     """What a task waits for. Cancelled, it gives the request up at once: by the time that the task
-    hears of it the request could have been sent."""
+    hears of it the request could have been sent, or the loop could have ended."""
 
     def __init__(self, core: _core.Async, loop: Loop) -> None:
         super().__init__(loop=loop)
@@ -53,8 +53,8 @@ class Answer(asyncio.Future[Any]):
 
     def cancel(self, *args: Any, **named: Any) -> bool:
         cancelled = super().cancel(*args, **named)
-        if cancelled:
-            self.core.cancel(self.number)
+        if cancelled and self.core.cancel(self.number):
+            self.core.dispatch()
         return cancelled
 
 

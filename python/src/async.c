@@ -156,16 +156,30 @@ static void on_answer(void *data, const struct redbucket_request *decided)
     add(&async->answered, errand);
 }
 
-static void settle_one(struct async *async, struct errand *errand)
+static int settle_once(struct async *async, struct errand *errand)
 {
     PyObject *failed = errand->failed ? Py_True : Py_False;
     PyObject *done =
         PyObject_CallFunctionObjArgs(async->settle, errand->future, failed, errand->answer, NULL);
 
-    if (done == NULL)
-        PyErr_WriteUnraisable(async->settle);
     Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* A signal's exception may come out of anything. It is raised again once everybody is told. */
+static void settle_one(struct async *async, struct errand *errand)
+{
+    PyObject *type, *value, *traceback;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    if (settle_once(async, errand) < 0 && type == NULL) {
+        PyErr_Fetch(&type, &value, &traceback);
+        (void)settle_once(async, errand);
+    }
+    if (PyErr_Occurred())
+        PyErr_WriteUnraisable(async->settle);
     errand_free(errand);
+    PyErr_Restore(type, value, traceback);
 }
 
 PyDoc_STRVAR(dispatch_doc, "dispatch()\n--\n\n"
@@ -183,6 +197,8 @@ static PyObject *async_dispatch(PyObject *self, PyObject *unused)
         take_out(&async->answered, errand);
         settle_one(async, errand);
     }
+    if (PyErr_Occurred())
+        return NULL;
     Py_RETURN_NONE;
 }
 

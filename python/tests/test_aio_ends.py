@@ -15,6 +15,7 @@ import weakref
 import pytest
 from aio_kit import limiter, limits, own_limiter, run, stopped  # noqa: F401
 
+import redbucket.aio
 from redbucket import RedisRateLimiter
 
 
@@ -24,6 +25,7 @@ def open_files():
 
 def test_closed_with_requests_under_way(own_server, own_limiter, run):
     async def main():
+        before = open_files()
         aio = own_limiter.aio
         await aio.request(a="k")
         with stopped(own_server):
@@ -34,12 +36,10 @@ def test_closed_with_requests_under_way(own_server, own_limiter, run):
                 await aio.request(a="k")
         assert all(one.accepted for one in await asyncio.gather(*tasks))
         await asyncio.sleep(0.05)
+        assert open_files() <= before
         own_limiter.close()
 
-    before = open_files()
     run(main())
-    gc.collect()
-    assert open_files() <= before
 
 
 def test_a_loop_that_is_closed_with_requests_under_way(own_server, own_limiter):
@@ -207,3 +207,52 @@ def test_nothing_is_left_of_many_requests(limiter):
     gc.collect()
     assert len(gc.get_objects()) < before + 100
     assert sys.getrefcount(limiter) <= references + 1
+
+
+def test_a_signal_in_the_middle_loses_no_answer(limiter, monkeypatch):
+    """An exception that comes out of settling is the loop's, once all futures are settled."""
+    settle = redbucket.aio.settle
+    raised = []
+
+    def interrupted(*args):
+        if not raised:
+            raised.append(1)
+            raise KeyboardInterrupt
+        settle(*args)
+
+    monkeypatch.setattr(redbucket.aio, "settle", interrupted)
+    loop = asyncio.new_event_loop()
+    tasks = [loop.create_task(limiter.aio.request(a="k")) for _ in range(10)]
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(asyncio.gather(*tasks))
+    answers = loop.run_until_complete(asyncio.gather(*tasks))
+    assert [answer.remaining for answer in answers] == list(range(99, 89, -1))
+    loop.close()
+
+
+def test_what_a_thread_leaves_behind_another_clears_away(own_server, own_limiter):
+    """The loop of a thread that has ended had requests under way, which were cancelled at last."""
+    async def main():
+        for _ in range(20):
+            tasks.append(asyncio.ensure_future(own_limiter.aio.request(a="k")))
+            tasks[-1]._log_destroy_pending = False
+        await asyncio.sleep(0.05)
+        for task in tasks:
+            task.cancel()
+        asyncio.get_running_loop().stop()  # at once, before anything else has a turn
+
+    def run():
+        loop = asyncio.new_event_loop()
+        loop.create_task(main())
+        loop.run_forever()
+        loop.close()
+
+    tasks = []
+    own_limiter.request(a="k")
+    before = open_files()
+    with stopped(own_server):
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        own_limiter.close()
+        assert open_files() < before
