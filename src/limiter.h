@@ -21,7 +21,7 @@ struct rbk_named {
 
 struct redbucket_limiter {
     struct redbucket_store *store;
-    size_t key_max; /* the store's, which no request has to ask it for */
+    size_t key_max;             /* the store's, which no request has to ask it for */
     struct rbk_named **limits;  /* in the order added */
     struct rbk_named **by_name; /* the same, by length and then bytes of the name */
     size_t len;

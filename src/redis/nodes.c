@@ -255,40 +255,54 @@ static enum redbucket_status ask_node(struct rbk_node *node, const struct rbk_de
     return status;
 }
 
-/* One that stands still holds up who asks others, if it is he who tries whether it still does. So
- * those come first that aren't known to be down. `round` says who begins. */
-static struct rbk_node *candidate(const struct rbk_nodes *nodes, size_t first, size_t round,
-                                  size_t len)
-{
-    struct rbk_node *node = node_at(nodes, (first + round) % len);
+/* Whom a reading of the map asks first, and how many it has waited for in vain. */
+struct reading {
+    size_t first;
+    int silent;
+    const struct rbk_deadline *deadline;
+};
 
-    return rbk_pool_is_up(&node->pool) == (round < len) ? node : NULL;
-}
-
-/* Each is given a quarter of what is left, so that one that is silent leaves some for the next, and
- * for what the map is wanted for. Those that are known to be down, or say so at once, take no time
- * and end nothing: after many years most of the places may be empty. */
-enum redbucket_status rbk_nodes_ask(struct rbk_nodes *nodes, const struct rbk_deadline *deadline,
-                                    struct rbk_topology *out)
+/* Those that are believed to be up, or those that aren't, until one answers. Each is given a
+ * quarter of what is left, so that one that is silent leaves some for the next, and for what the
+ * map is wanted for. Those that are known to be down, or say so at once, take no time and end
+ * nothing: after many years most of the places may be empty. */
+static enum redbucket_status ask_those(struct rbk_nodes *nodes, bool up, struct reading *reading,
+                                       struct rbk_topology *out)
 {
     enum redbucket_status status = REDBUCKET_ERROR_UNAVAILABLE;
     size_t len = count(nodes);
-    size_t first = atomic_fetch_add_explicit(&nodes->turn, 1, memory_order_relaxed);
-    int silent = 0;
 
-    for (size_t i = 0; i < 2 * len && silent < SILENT_MAX && status != REDBUCKET_OK; i++) {
-        struct rbk_node *node = candidate(nodes, first, i, len);
+    for (size_t i = 0; i < len && reading->silent < SILENT_MAX && status != REDBUCKET_OK; i++) {
+        struct rbk_node *node = node_at(nodes, (reading->first + i) % len);
         struct rbk_deadline part;
 
-        if (node == NULL)
+        if (rbk_pool_is_up(&node->pool) != up)
             continue;
-        rbk_deadline_start(&part, rbk_deadline_left(deadline) / 4);
-        status = ask_node(node, deadline, &part, out);
-        silent += status == REDBUCKET_ERROR_TIMEOUT;
+        rbk_deadline_start(&part, rbk_deadline_left(reading->deadline) / 4);
+        status = ask_node(node, reading->deadline, &part, out);
+        reading->silent += status == REDBUCKET_ERROR_TIMEOUT;
         if (status != REDBUCKET_OK)
             rbk_nodes_blame(nodes, node);
     }
     return status;
+}
+
+/* One that stands still holds up who asks it, if it is he who tries whether it still does: so who
+ * only wants the map, for a bucket of another, asks those last that are known to be down. */
+enum redbucket_status rbk_nodes_ask(struct rbk_nodes *nodes, const struct rbk_deadline *deadline,
+                                    struct rbk_topology *out)
+{
+    struct reading reading = {.first =
+                                  atomic_fetch_add_explicit(&nodes->turn, 1, memory_order_relaxed),
+                              .deadline = deadline};
+    enum redbucket_status up = ask_those(nodes, true, &reading, out);
+    enum redbucket_status down;
+
+    if (up == REDBUCKET_OK)
+        return up;
+    down = ask_those(nodes, false, &reading, out);
+    /* Of the two, what one has said who was there. */
+    return down == REDBUCKET_ERROR_UNAVAILABLE ? up : down;
 }
 
 /* True for one caller at a time, and not too often. */
