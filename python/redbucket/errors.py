@@ -149,6 +149,8 @@ PLAIN: Dict[str, Type[Exception]] = {
     "UNKNOWN_LIMIT": KeyError,
     "URL": ValueError,
     "MEMORY": MemoryError,
+    "SPACE": RuntimeError,
+    "CANCELLED": RuntimeError,
 }
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Optional, Union
 
 from . import _urls
@@ -38,6 +39,15 @@ def url_of(redis: Any, **given: Any) -> str:
     parameters = dict(server.parameters)
     parameters.update((name, value) for name, value in given.items() if value is not None)
     return server._replace(parameters=tuple(parameters.items())).url()
+
+
+def check_version(server: str) -> None:
+    """Of "Redis 3.0.5". What calls itself otherwise, or nothing, is newer or not known."""
+    name, _, version = server.partition(" ")
+    numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
+    if name == "Redis" and numbers and numbers < [3, 2]:
+        raise UnsupportedError(f"{server} is too old to decide by script, which takes Redis 3.2 or "
+                               "later; RedisTransactionalRateLimiter does without")
 
 
 class RedisRateLimiter(StoreRateLimiter):
@@ -86,7 +96,7 @@ class RedisScriptRateLimiter(RedisRateLimiter):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         try:
-            self.check()
+            check_version(self.check().server)
         except UnsupportedError:
             self.close()
             raise
