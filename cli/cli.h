@@ -107,6 +107,9 @@ size_t rbk_cli_find_limit(const struct cli_context *context, const char *name, s
 /* Makes the limit that the text of a -l says. */
 int rbk_cli_limit_option(const char *text, struct redbucket_named_limit **limit);
 
+/* Adds a limit, which the context takes over in any case, or replaces the one of its name. */
+int rbk_cli_put_limit(struct cli_context *context, struct redbucket_named_limit *limit);
+
 /* CLI_USAGE when two of the limits are on one zone. */
 int rbk_cli_check_zones(struct redbucket_named_limit *const *limits, size_t limits_len);
 

@@ -34,8 +34,7 @@ int rbk_cli_need_limits(const struct cli_context *context)
         "or in a file (-c, $REDBUCKET_CONFIG, redbucket.conf, /etc/redbucket.conf)");
 }
 
-/* Takes the limit over, which may replace one of the file's. */
-static bool put_limit(struct cli_context *context, struct redbucket_named_limit *limit)
+int rbk_cli_put_limit(struct cli_context *context, struct redbucket_named_limit *limit)
 {
     const size_t index = rbk_cli_find_limit(context, limit->name, strlen(limit->name));
     struct redbucket_named_limit **grown;
@@ -43,14 +42,16 @@ static bool put_limit(struct cli_context *context, struct redbucket_named_limit 
     if (index != SIZE_MAX) {
         free(context->limits[index]);
         context->limits[index] = limit;
-        return true;
+        return CLI_DONE;
     }
     grown = realloc(context->limits, (context->limits_len + 1) * sizeof(*grown));
-    if (grown == NULL)
-        return false;
+    if (grown == NULL) {
+        free(limit);
+        return rbk_cli_fail(CLI_STORE, "-l", "out of memory");
+    }
     context->limits = grown;
     grown[context->limits_len++] = limit;
-    return true;
+    return CLI_DONE;
 }
 
 int rbk_cli_limit_option(const char *text, struct redbucket_named_limit **made)
@@ -73,13 +74,7 @@ static int add_option_limit(struct cli_context *context, const char *text)
     struct redbucket_named_limit *limit;
     const int result = rbk_cli_limit_option(text, &limit);
 
-    if (result != CLI_DONE)
-        return result;
-    if (!put_limit(context, limit)) {
-        free(limit);
-        return rbk_cli_fail(CLI_STORE, "-l", "out of memory");
-    }
-    return CLI_DONE;
+    return result == CLI_DONE ? rbk_cli_put_limit(context, limit) : result;
 }
 
 /* Two -l of one name are a mistake: neither of them is the file's that the other could replace. */

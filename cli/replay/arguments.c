@@ -15,6 +15,7 @@ enum {
     OPTION_KEY,
     OPTION_OUTPUT,
     OPTION_REORDER,
+    OPTION_SUGGEST,
     OPTION_TRY,
     OPTION_OUT = 'o',
 };
@@ -24,6 +25,7 @@ const struct option rbk_replay_options[] = {
     {"key", required_argument, NULL, OPTION_KEY},
     {"output", required_argument, NULL, OPTION_OUTPUT},
     {"reorder", required_argument, NULL, OPTION_REORDER},
+    {"suggest", required_argument, NULL, OPTION_SUGGEST},
     {"try", required_argument, NULL, OPTION_TRY},
     {NULL, 0, NULL, 0},
 };
@@ -64,6 +66,29 @@ static int output_parse(const char *text, enum rbk_replay_output *output)
     return rbk_cli_fail(CLI_USAGE, "replay", "--output %s: expected summary, jsonl or html", text);
 }
 
+/* "99%", "99.5 %" or 0.99. */
+static int share_parse(const char *text, double *share)
+{
+    char number[REDBUCKET_NUMBER_SIZE];
+    const char *percent = strchr(text, '%');
+    size_t len = percent ? (size_t)(percent - text) : strlen(text);
+    double value = 0;
+
+    while (percent && len > 0 && text[len - 1] == ' ')
+        len--;
+    if (len < sizeof(number) && (!percent || percent[1] == '\0')) {
+        memcpy(number, text, len);
+        number[len] = '\0';
+        if (redbucket_number_parse(number, &value, NULL) != REDBUCKET_OK)
+            value = 0;
+    }
+    *share = percent ? value / 100 : value;
+    if (!(*share > 0 && *share <= 1))
+        return rbk_cli_fail(CLI_USAGE, "replay",
+                            "--suggest %.60s: expected a share such as 99%% or 0.99", text);
+    return CLI_DONE;
+}
+
 static struct rbk_tries tries_of(const struct cli_context *context,
                                  const struct rbk_replay_arguments *arguments)
 {
@@ -92,6 +117,8 @@ static int option_take(const struct cli_context *context, struct rbk_replay_argu
         return output_parse(optarg, &arguments->output);
     case OPTION_REORDER:
         return rbk_cli_duration_option("--reorder", optarg, &arguments->reorder_s);
+    case OPTION_SUGGEST:
+        return share_parse(optarg, &arguments->share);
     case OPTION_OUT:
         arguments->out = optarg;
         return CLI_DONE;
@@ -212,6 +239,38 @@ int rbk_replay_check_format(const struct rbk_replay_arguments *arguments,
     return CLI_DONE;
 }
 
+/* A limit of this name, whatever it allows. */
+static int limit_make_up(struct cli_context *context, const char *key, size_t name_len)
+{
+    struct redbucket_named_limit *limit = malloc(sizeof(*limit));
+    char text[REDBUCKET_LIMIT_TEXT_SIZE];
+    struct redbucket_error error;
+
+    if (!limit)
+        return rbk_cli_fail(CLI_STORE, "replay", "out of memory");
+    snprintf(text, sizeof(text), "%.*s:1", (int)(name_len < 300 ? name_len : 300), key);
+    if (redbucket_limit_parse(text, limit, &error) != REDBUCKET_OK) {
+        free(limit);
+        return rbk_cli_fail(CLI_USAGE, "replay", "--key %.100s: %s", key, error.message);
+    }
+    return rbk_cli_put_limit(context, limit);
+}
+
+/* --suggest needs the names of limits alone, and a key has one. */
+static int limits_make_up(struct cli_context *context, const struct rbk_replay_arguments *arguments)
+{
+    int exit_status = CLI_DONE;
+
+    for (const char **key = arguments->keys; exit_status == CLI_DONE && *key; key++) {
+        const char *equals = strchr(*key, '=');
+        const size_t name_len = equals ? (size_t)(equals - *key) : 0;
+
+        if (equals && rbk_cli_find_limit(context, *key, name_len) == SIZE_MAX)
+            exit_status = limit_make_up(context, *key, name_len);
+    }
+    return exit_status;
+}
+
 /* Has the context configured with what stands before the first --try, and makes the sets. */
 static int limits_make(struct cli_context *context, struct rbk_replay_arguments *arguments)
 {
@@ -222,6 +281,9 @@ static int limits_make(struct cli_context *context, struct rbk_replay_arguments 
     if (tries.len > 0)
         context->option_limits_len = tries.tries[0].first;
     exit_status = rbk_cli_configure(context);
+    arguments->given = context->limits_len;
+    if (exit_status == CLI_DONE && arguments->share > 0)
+        exit_status = limits_make_up(context, arguments);
     if (exit_status == CLI_DONE && tries.len == 0)
         exit_status = rbk_cli_need_limits(context);
     if (exit_status == CLI_DONE)
@@ -238,6 +300,11 @@ static int output_check(const struct rbk_replay_arguments *arguments)
     if (arguments->output == RBK_OUTPUT_PAGE && !arguments->out)
         return rbk_cli_fail(CLI_USAGE, "replay",
                             "--output html: expected -o FILE as well, or -o - for standard output");
+    if (arguments->share > 0 &&
+        (arguments->output != RBK_OUTPUT_SUMMARY || arguments->tries_len > 0))
+        return rbk_cli_fail(CLI_USAGE, "replay",
+                            "--suggest: expected no --output and no --try, which are about limits "
+                            "that one has");
     if (arguments->output != RBK_OUTPUT_PAGE && arguments->out)
         return rbk_cli_fail(CLI_USAGE, "replay", "-o %.100s: expected --output html as well",
                             arguments->out);

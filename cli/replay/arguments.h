@@ -32,6 +32,8 @@ enum rbk_replay_output {
  *   output     what is wanted
  *   out        -o, or NULL
  *   reorder_s  the window
+ *   share      of --suggest, or 0
+ *   given      how many limits there were before those that --suggest makes up for its keys
  *   sets       of limits: one, or those of --try
  *   compared   there was a --try
  *   templates  one for each name of the sets, NULL where no --key was given
@@ -44,6 +46,8 @@ struct rbk_replay_arguments {
     enum rbk_replay_output output;
     const char *out;
     double reorder_s;
+    double share;
+    size_t given;
     struct rbk_limit_sets sets;
     bool compared;
     struct rbk_try *tries;

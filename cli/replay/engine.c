@@ -8,6 +8,7 @@
  */
 #include "engine.h"
 
+#include "hash.h"
 #include "held.h"
 #include "reorder.h"
 #include "step_json.h"
@@ -33,6 +34,8 @@ struct rbk_engine {
     struct rbk_reorder *reorder;
     struct rbk_held *held;
     struct rbk_faults *faults;
+    struct rbk_spool *spool;
+    struct redbucket_error error;
     FILE *answers;
     struct rbk_step_pool pool;
     struct redbucket_request request;
@@ -108,6 +111,7 @@ enum redbucket_status rbk_engine_create(const struct rbk_engine_setup *setup,
         return out_of_memory(error);
     engine->answers = setup->answers;
     engine->sets = setup->sets;
+    engine->spool = setup->spool;
     engine->faults = faults;
     engine->reorder = rbk_reorder_create(&bounds);
     engine->held = rbk_held_create(setup->held, RBK_ENGINE_HELD_BYTES);
@@ -222,27 +226,59 @@ static void traffic_add(struct rbk_traffic *traffic, const struct rbk_step *step
     traffic->others += step->operation != REDBUCKET_REQUEST;
 }
 
+static size_t name_index(const struct rbk_engine *engine, const char *name)
+{
+    size_t index = 0;
+
+    while (engine->sets->names[index] != name)
+        index++;
+    return index;
+}
+
 /* Counts who asks, whatever the answer is. */
 static enum redbucket_status asked_add(struct rbk_engine *engine, const struct rbk_step *step)
 {
     enum redbucket_status status = REDBUCKET_OK;
 
-    if (!engine->asked || step->operation != REDBUCKET_REQUEST)
-        return status;
     for (size_t i = 0; status == REDBUCKET_OK && i < step->keys_len; i++) {
         const struct redbucket_key *key = &step->keys[i];
-        size_t name = 0;
 
-        while (engine->sets->names[name] != key->limit)
-            name++;
-        status = rbk_hits_add(engine->asked[name], (struct rbk_span){key->key, key->key_len},
-                              RBK_HISTOGRAM_AT_ONCE, step->time_s);
+        status = rbk_hits_add(engine->asked[name_index(engine, key->limit)],
+                              (struct rbk_span){key->key, key->key_len}, RBK_HISTOGRAM_AT_ONCE,
+                              step->time_s);
     }
     return status;
 }
 
+static enum redbucket_status spool_add(struct rbk_engine *engine, const struct rbk_step *step)
+{
+    uint64_t hashes[REDBUCKET_KEYS_MAX] = {0};
+
+    for (size_t i = 0; i < step->keys_len; i++) {
+        const struct redbucket_key *key = &step->keys[i];
+        const uint64_t hash = rbk_replay_hash((struct rbk_span){key->key, key->key_len});
+
+        hashes[name_index(engine, key->limit)] = hash ? hash : 1;
+    }
+    return rbk_spool_add(engine->spool, step->time_s, step->cost, hashes, &engine->error);
+}
+
+/* Keeps what is wanted of the step itself. */
+static enum redbucket_status request_keep(struct rbk_engine *engine, const struct rbk_step *step)
+{
+    enum redbucket_status status = REDBUCKET_OK;
+
+    if (step->operation != REDBUCKET_REQUEST)
+        return status;
+    if (engine->asked)
+        status = asked_add(engine, step);
+    if (status == REDBUCKET_OK && engine->spool)
+        status = spool_add(engine, step);
+    return status;
+}
+
 /* Asks all lanes. What the library refuses it refuses in the first one, for what it looks at is the
- * step and not the limits. ERROR_MEMORY alone stops a replay. */
+ * step and not the limits. What isn't OK stops the replay. */
 static enum redbucket_status ask_all(struct rbk_engine *engine, struct rbk_step *step)
 {
     enum redbucket_status status;
@@ -250,7 +286,7 @@ static enum redbucket_status ask_all(struct rbk_engine *engine, struct rbk_step 
     if (first_ask(engine, step) != REDBUCKET_OK)
         return REDBUCKET_OK;
     traffic_add(&engine->traffic, step);
-    status = asked_add(engine, step);
+    status = request_keep(engine, step);
     for (size_t i = 0; status == REDBUCKET_OK && i < engine->lanes_len; i++) {
         if (i > 0)
             status = ask(engine, &engine->lanes[i], step);
@@ -328,6 +364,13 @@ enum redbucket_status rbk_engine_finish(struct rbk_engine *engine)
     while (status == REDBUCKET_OK && (step = rbk_reorder_take(engine->reorder)))
         status = decide(engine, step);
     return status;
+}
+
+int rbk_engine_fail(const struct rbk_engine *engine, enum redbucket_status status)
+{
+    return rbk_cli_fail(CLI_STORE, "replay", "%s",
+                        engine->error.message[0] != '\0' ? engine->error.message
+                                                         : redbucket_status_text(status));
 }
 
 struct rbk_traffic *rbk_engine_traffic(struct rbk_engine *engine)

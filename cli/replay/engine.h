@@ -14,6 +14,7 @@
 #include "faults.h"
 #include "findings.h"
 #include "limit_sets.h"
+#include "spool.h"
 #include "step.h"
 
 #include <stdbool.h>
@@ -36,6 +37,8 @@
  *                   counted as well
  *   reorder_s       the window within which steps are put in order of time
  *   held            how many answers are held back at most, a power of two; RBK_ENGINE_HELD
+ *   spool           gets every request that was decided, with a hash for each name of the sets, or
+ *                   NULL; borrowed
  *   answers         where the first set's answer to each step goes, or NULL for a summary
  */
 struct rbk_engine_setup {
@@ -43,6 +46,7 @@ struct rbk_engine_setup {
     bool with_timelines;
     double reorder_s;
     size_t held;
+    struct rbk_spool *spool;
     FILE *answers;
 };
 
@@ -60,13 +64,17 @@ void rbk_engine_destroy(struct rbk_engine *engine);
 /* Where steps come from and go back to. */
 struct rbk_step_pool *rbk_engine_pool(struct rbk_engine *engine);
 
-/* Takes a step over. `at_once`: it isn't put in order. ERROR_MEMORY alone stops a replay; a step
- * that the library refuses is a fault of its line. */
+/* Takes a step over. `at_once`: it isn't put in order. A step that the library refuses is a fault
+ * of its line; what stops a replay is ERROR_MEMORY, and ERROR_SYSTEM of the spool, which
+ * rbk_engine_fail tells. */
 REDBUCKET_MUST_CHECK enum redbucket_status rbk_engine_put(struct rbk_engine *engine,
                                                           struct rbk_step *step, bool at_once);
 
 /* Decides all that still waits. */
 REDBUCKET_MUST_CHECK enum redbucket_status rbk_engine_finish(struct rbk_engine *engine);
+
+/* Tells what stopped the replay; returns the exit status for it. */
+int rbk_engine_fail(const struct rbk_engine *engine, enum redbucket_status status);
 
 /* What is known of the traffic so far; `lines` is the caller's to count. */
 struct rbk_traffic *rbk_engine_traffic(struct rbk_engine *engine);

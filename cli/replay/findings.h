@@ -59,6 +59,10 @@ rbk_findings_print_text(const struct rbk_findings *findings, FILE *out);
 REDBUCKET_MUST_CHECK enum redbucket_status
 rbk_findings_print_json(const struct rbk_findings *findings, FILE *out);
 
+/* Parts of the text: how many lines from when to when, and those that count for less. */
+void rbk_findings_print_span(const struct rbk_findings *findings, FILE *out);
+void rbk_findings_print_damage(const struct rbk_findings *findings, FILE *out);
+
 /* The page of --output html. */
 REDBUCKET_MUST_CHECK enum redbucket_status
 rbk_findings_print_page(const struct rbk_findings *findings, FILE *out);

@@ -5,6 +5,8 @@
  */
 #include "hits.h"
 
+#include "hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,16 +70,6 @@ void rbk_hits_destroy(struct rbk_hits *hits)
     free(hits->chains);
     free(hits->heap);
     free(hits);
-}
-
-/* FNV-1a, its bits mixed once more for the chains. */
-static uint64_t hash_of(struct rbk_span key)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    for (size_t i = 0; i < key.len; i++)
-        hash = (hash ^ (unsigned char)key.bytes[i]) * UINT64_C(1099511628211);
-    return hash ^ hash >> 29;
 }
 
 static uint32_t *chain_of(struct rbk_hits *hits, uint64_t hash)
@@ -240,7 +232,7 @@ static enum redbucket_status begin(struct rbk_hits *hits, struct rbk_span key, u
 enum redbucket_status rbk_hits_add(struct rbk_hits *hits, struct rbk_span key,
                                    enum rbk_histogram_kind kind, double time_s)
 {
-    const uint64_t hash = hash_of(key);
+    const uint64_t hash = rbk_replay_hash(key);
     uint32_t index = find(hits, key.bytes, key.len, hash);
     struct counter *counter;
 

@@ -191,7 +191,7 @@ static int line_take(struct reader *reader, enum rbk_line_kind kind, struct rbk_
     if (status == REDBUCKET_OK)
         return CLI_DONE;
     rbk_progress_clear(&reader->progress);
-    return rbk_cli_fail(CLI_STORE, "replay", "%s", redbucket_status_text(status));
+    return rbk_engine_fail(reader->engine, status);
 }
 
 /* Says that a file can't be read, or not to its end; the replay goes on with the next one. */

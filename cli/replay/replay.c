@@ -14,73 +14,49 @@
 #include "faults.h"
 #include "out_file.h"
 #include "reader.h"
+#include "suggest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char help[] =
-    "Reads access logs, or steps as JSON lines, and decides each request at the time\n"
-    "at which it was made, in memory of its own: no store is touched, whatever\n"
-    "$REDBUCKET_STORE or the configuration file say.\n"
+    "Decides each request of recorded traffic at the time at which it was made, in\n"
+    "memory of its own; no store is touched. FILE is an access log (common or\n"
+    "combined), JSON lines, what gzip made of one, or - for standard input; give\n"
+    "several in order of time.\n"
     "\n"
-    "    redbucket -l ip:2/s,burst=10 replay --key 'ip=$remote_addr' access.log\n"
-    "    redbucket -l ip:2 replay --key 'ip=$remote_addr/64' log.2.gz log.1 log\n"
-    "\n"
-    "FILE is a log, what gzip made of one, or - for standard input. Give several in\n"
-    "order of time, the oldest first.\n"
-    "\n"
-    "  --key LIMIT=KEY    what a log's line counts by under this limit; each limit\n"
-    "                     needs one. KEY is a text with fields in it:\n"
-    "                       $remote_addr      the client's address\n"
-    "                       $remote_addr/64   the same, but only so many bits of an\n"
-    "                                         IPv6 address, for one host has many\n"
-    "                       $remote_user      the name it logged in with\n"
-    "                       $request_method   GET, POST, ...\n"
-    "                       $uri              the path, without ?query\n"
-    "                       $status           200, 404, ...\n"
-    "                       $http_user_agent  combined format only\n"
-    "                       $$                a dollar\n"
-    "                     Other text is kept: 'page=$request_method $uri'. A line in\n"
-    "                     which a field is - or empty isn't counted under the limit.\n"
-    "                     Fields are taken as the log has them, escapes and all.\n"
-    "  --format FORMAT    auto (the default), combined, common or jsonl\n"
-    "  --reorder SECONDS  servers log a request when it ends, so lines come out of\n"
-    "                     order: they are put in order of time within this window\n"
-    "                     (300 when not given) and at most a million lines. A line\n"
-    "                     later than that is decided where it stands, and counted.\n"
+    "  --key LIMIT=KEY    what a line of a log counts by under this limit: text with\n"
+    "                     $remote_addr, $remote_addr/64 (so many bits of an IPv6\n"
+    "                     address), $remote_user, $request_method, $uri (no ?query),\n"
+    "                     $status, $http_user_agent in it; $$ is a dollar. A line\n"
+    "                     without such a field isn't counted under the limit.\n"
+    "  --format FORMAT    auto (the default), combined, common or jsonl, which has\n"
+    "                     "
+    "{\"t\":SECONDS,\"keys\":{\"LIMIT\":\"KEY\"},\"cost\":1}\n"
+    "  --reorder SECONDS  servers log a request when it ends: lines are put in order\n"
+    "                     of time within this window, 300 when not given\n"
+    "  --output summary   (the default) totals, the keys hit hardest, and when; with\n"
+    "                     --json as one object\n"
+    "  --output html -o FILE   one page with charts, which needs no network\n"
+    "  --output jsonl     the answer to each line, in the order read\n"
     "  --try NAME         begins a set of limits: the -l behind it, beside or in the\n"
-    "                     place of those before the first --try, which are a set\n"
-    "                     as well. Several sets are compared on the same traffic:\n"
-    "                       --try tight -l ip:1/s --try loose -l ip:5/s,burst=20\n"
-    "  --output OUTPUT    summary (the default): totals, the keys hit hardest under\n"
-    "                     each limit, and when. With --json as one object.\n"
-    "                     jsonl: the answer to each line, in the order read\n"
+    "                     place of those before the first --try, which are a set as\n"
+    "                     well. Sets are compared on the same traffic.\n"
+    "  --suggest SHARE    instead, the smallest rate and burst for each --key that\n"
+    "                     leave this share of the requests untouched\n"
     "\n"
     "A line that can't be read, or is longer than 64 KiB, is counted and passed over;\n"
     "the first one is shown.\n"
     "\n"
-    "JSON lines (--format jsonl) are applied in the order given, each at its own\n"
-    "time; \"op\" is request (when left out), peek, refund, charge or reset, \"cost\" is\n"
-    "1 when left out, other members are passed over:\n"
-    "\n"
-    "    {\"t\":1431857103.5,\"op\":\"request\",\"keys\":{\"ip\":\"192.0.2.7\"},\"cost\":1}\n"
-    "\n"
-    "--output jsonl gives for each step \"accepted\", \"delay\" (when accepted),\n"
-    "\"remaining\", \"retry_after\" (when rejected; null is never), and \"state\": limit ->\n"
-    "[timestamp, value] or null after the step. For refund, charge and reset, only\n"
-    "\"state\"; for a line that can't be read, nothing.\n"
-    "\n"
-    "--json gives the summary as \"lines\", \"accepted\", \"delayed\" (of the accepted),\n"
-    "\"rejected\", \"others\" (peek, refund, charge, reset), \"late\", \"unreadable\",\n"
-    "\"first_unreadable\" (\"file\", \"line\", \"reason\", \"text\"; absent without one),\n"
-    "\"first\" and \"last\" (times), \"limits\": limit -> \"requests\", \"delayed\",\n"
-    "\"rejected\", \"keys\" (delayed or rejected; at least so many when \"exact\" is\n"
-    "false), \"exact\", \"hardest\": [{\"key\", \"rejected\", \"delayed\", \"missed\" (at most so\n"
-    "many more)}], and \"when\": \"width\" (seconds), \"rows\": [{\"t\", \"accepted\",\n"
-    "\"delayed\", \"rejected\"}].\n"
+    "Examples:\n"
+    "  redbucket -l ip:2/s,burst=10 replay --key 'ip=$remote_addr' access.log\n"
+    "  redbucket -l ip:2 replay --key 'ip=$remote_addr/64' log.2.gz log.1 log\n"
+    "  redbucket replay --key 'ip=$remote_addr' --try tight -l ip:1/s \\\n"
+    "      --try loose -l ip:5/s,burst=20 --output html -o report.html access.log\n"
+    "  redbucket replay --suggest 99% --key 'ip=$remote_addr' access.log\n"
     "\n"
     "Exit status: 0 done, whatever the limits did; 2 wrong options; 3 a file can't be\n"
-    "read, after what could be read was shown.\n";
+    "read or written.\n";
 
 /* The lines that can't be read, for whoever doesn't look at the totals. */
 static void faults_report(const struct rbk_faults *faults)
@@ -158,12 +134,33 @@ static void late_report(const struct rbk_traffic *traffic)
                      late == 1 ? "" : "s", late == 1 ? "it stood" : "they stood");
 }
 
+/* Looks for limits, and tells which it found. */
+static int suggest(const struct cli_context *context, const struct rbk_replay_arguments *arguments,
+                   const struct rbk_findings *findings, struct rbk_spool *spool)
+{
+    struct rbk_suggestions suggestions;
+    const enum redbucket_status status =
+        rbk_suggest(spool, findings->summaries[0], arguments->share, &suggestions);
+    int exit_status = CLI_DONE;
+
+    if (status != REDBUCKET_OK)
+        exit_status = rbk_cli_fail(CLI_STORE, "--suggest", "%s", redbucket_status_text(status));
+    else if (context->json)
+        rbk_suggestions_print_json(&suggestions, findings, arguments->given, stdout);
+    else
+        rbk_suggestions_print_text(&suggestions, findings, arguments->given, stdout);
+    rbk_suggestions_fini(&suggestions);
+    return exit_status;
+}
+
 static int show(const struct cli_context *context, const struct rbk_replay_arguments *arguments,
-                const struct rbk_findings *findings)
+                const struct rbk_findings *findings, struct rbk_spool *spool)
 {
     int exit_status = CLI_DONE;
 
-    if (arguments->output == RBK_OUTPUT_ANSWERS)
+    if (spool)
+        exit_status = suggest(context, arguments, findings, spool);
+    else if (arguments->output == RBK_OUTPUT_ANSWERS)
         late_report(findings->traffic);
     else if (arguments->output == RBK_OUTPUT_PAGE)
         exit_status = page_write(arguments->out, findings);
@@ -173,9 +170,39 @@ static int show(const struct cli_context *context, const struct rbk_replay_argum
     return exit_status;
 }
 
+/* Reads everything and shows what came of it. */
+static int replay_through(const struct cli_context *context,
+                          const struct rbk_replay_arguments *arguments, struct rbk_engine *engine,
+                          struct rbk_faults *faults, struct rbk_spool *spool)
+{
+    struct rbk_findings findings = {
+        .traffic = rbk_engine_traffic(engine),
+        .faults = faults,
+        .files_len = arguments->files_len,
+        .summaries = rbk_engine_summaries(engine),
+        .len = arguments->sets.len,
+        .names = arguments->sets.names,
+        .names_len = arguments->sets.names_len,
+        .keys = arguments->key_texts,
+        .asked = rbk_engine_asked(engine),
+        .compared = arguments->compared,
+    };
+    int exit_status = rbk_replay_read(arguments, engine, faults);
+    enum redbucket_status status;
+    int shown;
+
+    if (exit_status == CLI_USAGE)
+        return exit_status;
+    status = rbk_engine_finish(engine);
+    if (status != REDBUCKET_OK)
+        exit_status = rbk_engine_fail(engine, status);
+    shown = show(context, arguments, &findings, spool);
+    return exit_status == CLI_DONE ? shown : exit_status;
+}
+
 static int replay(const struct cli_context *context, const struct rbk_replay_arguments *arguments)
 {
-    const struct rbk_engine_setup setup = {
+    struct rbk_engine_setup setup = {
         .sets = &arguments->sets,
         .with_timelines = arguments->output == RBK_OUTPUT_PAGE,
         .reorder_s = arguments->reorder_s,
@@ -183,33 +210,22 @@ static int replay(const struct cli_context *context, const struct rbk_replay_arg
         .answers = arguments->output == RBK_OUTPUT_ANSWERS ? stdout : NULL,
     };
     struct rbk_faults faults = {.files = arguments->files};
-    struct rbk_findings findings = {
-        .faults = &faults,
-        .files_len = arguments->files_len,
-        .len = arguments->sets.len,
-        .names = arguments->sets.names,
-        .names_len = arguments->sets.names_len,
-        .keys = arguments->key_texts,
-        .compared = arguments->compared,
-    };
     struct redbucket_error error = {0};
     struct rbk_engine *engine;
     int exit_status;
-    int shown;
 
-    if (rbk_engine_create(&setup, &faults, &engine, &error) != REDBUCKET_OK)
-        return rbk_cli_fail_error("replay", &error);
-    exit_status = rbk_replay_read(arguments, engine, &faults);
-    if (exit_status != CLI_USAGE) {
-        if (rbk_engine_finish(engine) != REDBUCKET_OK)
-            exit_status = rbk_cli_fail(CLI_STORE, "replay", "out of memory");
-        findings.traffic = rbk_engine_traffic(engine);
-        findings.summaries = rbk_engine_summaries(engine);
-        findings.asked = rbk_engine_asked(engine);
-        shown = show(context, arguments, &findings);
-        exit_status = exit_status == CLI_DONE ? shown : exit_status;
+    if (arguments->share > 0) {
+        setup.spool = rbk_spool_create(arguments->sets.names_len, RBK_SPOOL_BYTES);
+        if (!setup.spool)
+            return rbk_cli_fail(CLI_STORE, "replay", "out of memory");
     }
+    if (rbk_engine_create(&setup, &faults, &engine, &error) != REDBUCKET_OK) {
+        rbk_spool_destroy(setup.spool);
+        return rbk_cli_fail_error("replay", &error);
+    }
+    exit_status = replay_through(context, arguments, engine, &faults, setup.spool);
     rbk_engine_destroy(engine);
+    rbk_spool_destroy(setup.spool);
     return exit_status;
 }
 
@@ -229,7 +245,7 @@ static int run(struct cli_context *context, int argc, char **argv)
 
 const struct cli_command rbk_cli_replay = {
     .name = "replay",
-    .arguments = "[--key LIMIT=KEY]... FILE...",
+    .arguments = "[--key LIMIT=KEY]... [OPTION]... FILE...",
     .summary = "what these limits would have done to recorded traffic",
     .help = help,
     .letters = "o:",

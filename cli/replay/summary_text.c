@@ -16,8 +16,9 @@ enum {
     KEY_COLUMNS = 38,
 };
 
-static void print_span(const struct rbk_traffic *traffic, FILE *out)
+void rbk_findings_print_span(const struct rbk_findings *findings, FILE *out)
 {
+    const struct rbk_traffic *traffic = findings->traffic;
     char lines[RBK_NUMBER_SIZE];
     char first[RBK_CIVIL_SIZE];
     char last[RBK_CIVIL_SIZE];
@@ -59,8 +60,7 @@ static void print_totals(const struct rbk_summary *summary, const struct rbk_tra
     }
 }
 
-/* Lines that count for less, or not at all. */
-static void print_damage(const struct rbk_findings *findings, FILE *out)
+void rbk_findings_print_damage(const struct rbk_findings *findings, FILE *out)
 {
     const struct rbk_traffic *traffic = findings->traffic;
     const struct rbk_faults *faults = findings->faults;
@@ -203,12 +203,12 @@ enum redbucket_status rbk_findings_print_text(const struct rbk_findings *finding
 {
     enum redbucket_status status = REDBUCKET_OK;
 
-    print_span(findings->traffic, out);
+    rbk_findings_print_span(findings, out);
     if (findings->compared)
         status = rbk_compare_print_text(findings, out);
     else
         print_totals(findings->summaries[0], findings->traffic, out);
-    print_damage(findings, out);
+    rbk_findings_print_damage(findings, out);
     if (!findings->compared)
         print_one(findings->summaries[0], out);
     return status;

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """replay: what is asked for wrongly is told in one line, before anything is read."""
 
+import gzip
 import os
+import re
+import shlex
 import unittest
 
 from command import CommandTest
@@ -111,12 +114,24 @@ class Options(CommandTest):
         keys = [word for n in range(64) for word in ("--key", f"l{n}=$remote_addr")]
         self.assertEqual(self.run_command(*limits[:128], "replay", *keys, self.log)[0], 0)
 
-    def test_help_tells_how(self):
+    def test_help_tells_how_and_its_examples_work(self):
         status, out, err = self.run_command("replay", "--help")
         self.assertEqual((status, err), (0, ""))
-        for word in ("--key", "--format", "--reorder", "--output", "$remote_addr/64", "jsonl", "$$"):
+        for word in ("--key", "--format", "--reorder", "--output", "-o FILE", "--try", "--suggest",
+                     "$remote_addr/64", "jsonl", "$$"):
             self.assertIn(word, out)
-        self.assertLessEqual(max(map(len, out.splitlines())), 80)
+        with open(self.log, "rb") as file:
+            plain = file.read()
+        for name in ("log", "log.1"):
+            self.write(name, plain)
+        self.write("log.2.gz", gzip.compress(plain))
+        examples = re.findall(r"(?m)^  redbucket ((?:.*\\\n)*.*)$", out)
+        self.assertEqual(len(examples), 4)
+        for example in examples:
+            with self.subTest(example=example):
+                status, out, err = self.run_command(*shlex.split(example.replace("\\\n", " ")))
+                self.assertEqual((status, err), (0, ""))
+        self.assertIn("report.html", os.listdir(self.folder))
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
     def test_a_full_disk_is_noticed(self):
