@@ -4,7 +4,7 @@
  * good table, its header included. Whatever they make of it, nothing is read or written outside and
  * every call ends. Links the library's own files alone.
  */
-#include "table/table.h"
+#include "table/walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +68,31 @@ static void use(struct rbk_table *table)
     }
 }
 
+/* What is told of lies in the piece, and each step goes on. */
+static void walk(const struct rbk_table *table)
+{
+    static unsigned char text[RBK_TABLE_WALK_TEXT];
+    static struct rbk_table_seen seen[100];
+    unsigned sum = 0;
+
+    for (uint64_t slot = 0; slot < rbk_table_capacity(table);) {
+        struct rbk_table_piece piece = {.seen = seen, .most = 100, .text = text};
+        uint64_t next = rbk_table_walk(table, slot, &piece);
+
+        if (next <= slot || piece.len > piece.most || piece.text_len > sizeof text ||
+            rbk_table_walk_shard(table, slot) >= rbk_table_shards(table))
+            abort();
+        for (size_t i = 0; i < piece.len; i++) {
+            if ((size_t)seen[i].begin + seen[i].zone_len + seen[i].key_len > piece.text_len)
+                abort();
+            for (size_t j = 0; j < seen[i].zone_len + seen[i].key_len; j++)
+                sum += text[seen[i].begin + j];
+        }
+        slot = next;
+    }
+    (void)*(volatile unsigned *)&sum;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint64_t secret[2] = {1, 2};
@@ -94,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!rbk_table_attach(&copy, other, 4u * SIZE))
             abort();
         copy.growing = true;
+        walk(&table);
         (void)rbk_table_live(&table, 10.0);
         (void)rbk_table_copy(&copy, &table, 10.0);
     }

@@ -37,8 +37,9 @@ void rbk_room_string(struct rbk_room *room, const char *string)
 void rbk_room_integer(struct rbk_room *room, uint64_t number)
 {
     char digits[24];
+    const int len = snprintf(digits, sizeof digits, "%" PRIu64, number);
 
-    rbk_room_put(room, digits, (size_t)snprintf(digits, sizeof digits, "%" PRIu64, number));
+    rbk_room_put(room, digits, (size_t)len);
 }
 
 enum redbucket_status rbk_room_end(struct rbk_room *room)

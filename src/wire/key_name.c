@@ -72,7 +72,7 @@ static bool key_len_for(const struct shape *shape, size_t len, size_t zone_len, 
 {
     const size_t others = shape->text_len + shape->zones * zone_len;
 
-    if (others > len || (len - others) % shape->keys != 0)
+    if (shape->keys == 0 || others > len || (len - others) % shape->keys != 0)
         return false;
     *key_len = (len - others) / shape->keys;
     return true;

@@ -8,6 +8,7 @@
  * sanitizer.
  */
 #include "inside.h"
+#include "redbucket/walk.h"
 #include "stores.h"
 #include "test.h"
 
@@ -343,6 +344,34 @@ static void growing_survives_each_failure(void **state)
     assert_int_equal(memory.mapped, 0);
 }
 
+static void see_nothing(void *data, const struct redbucket_bucket *bucket)
+{
+    (void)data;
+    (void)bucket;
+}
+
+/* A walk is something to begin with, and something to copy buckets into. */
+static void walking_survives_each_failure(void **state)
+{
+    struct redbucket_store *store = test_store_open("memory:?size=64k");
+    struct redbucket_walk *walk = NULL;
+    long blocks = memory.blocks;
+    bool done = false;
+
+    (void)state;
+    fail_the(1);
+    assert_int_equal(redbucket_walk_create(store, NULL, &walk), REDBUCKET_ERROR_MEMORY);
+    assert_null(walk);
+    assert_int_equal(redbucket_walk_create(store, NULL, &walk), REDBUCKET_OK);
+    fail_the(1);
+    assert_int_equal(redbucket_walk_step(walk, see_nothing, NULL, &done), REDBUCKET_ERROR_MEMORY);
+    assert_true(done);
+    assert_int_equal(redbucket_walk_step(walk, see_nothing, NULL, &done), REDBUCKET_OK);
+    redbucket_walk_destroy(walk);
+    assert_int_equal(memory.blocks, blocks);
+    redbucket_store_close(store);
+}
+
 static void deciding_allocates_nothing(void **state)
 {
     char url[256];
@@ -377,6 +406,7 @@ int main(void)
         cmocka_unit_test_setup(creating_a_limiter_survives_failure, fail_none),
         cmocka_unit_test_setup(adding_limits_survives_each_failure, fail_none),
         cmocka_unit_test_setup(growing_survives_each_failure, fail_none),
+        cmocka_unit_test_setup(walking_survives_each_failure, fail_none),
         cmocka_unit_test_setup(deciding_allocates_nothing, fail_none),
     };
 
