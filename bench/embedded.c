@@ -2,7 +2,7 @@
 /*
  * What a decision of the embedded stores costs. Prints "NAME VALUE" lines for bench/report.py:
  * rates in decisions a second, each the best of several rounds, with the stores that are compared
- * taking turns, so that a noisy moment hits both.
+ * taking turns, so that a noisy moment hits both. With the argument "versions", what is measured.
  */
 #include "redbucket/redbucket.h"
 
@@ -181,11 +181,34 @@ static void measure_speed(const struct traffic *traffic, const char *shm_url)
     }
 }
 
-int main(void)
+/* What is measured, and what made it: this program is compiled as the library is. */
+static void print_versions(void)
+{
+#if defined(__clang__)
+    const char *compiler = "clang " __clang_version__;
+#elif defined(__GNUC__)
+    const char *compiler = "gcc " __VERSION__;
+#else
+    const char *compiler = "an unknown compiler";
+#endif
+#ifdef __OPTIMIZE__
+    const char *how = "";
+#else
+    const char *how = ", not optimized";
+#endif
+
+    printf("redbucket %s by %s%s\n", redbucket_version(), compiler, how);
+}
+
+int main(int argc, char **argv)
 {
     struct traffic traffic;
     char name[64], url[96], path[96];
 
+    if (argc == 2 && strcmp(argv[1], "versions") == 0) {
+        print_versions();
+        return 0;
+    }
     (void)snprintf(name, sizeof name, "redbucket-bench-%ld", (long)getpid());
     (void)snprintf(url, sizeof url, "shm:%s?size=80m", name);
     (void)snprintf(path, sizeof path, "/dev/shm/%s", name);

@@ -121,6 +121,15 @@ def measure_clusters(program):
     return measured
 
 
+def versions(program):
+    """What was built, and by what."""
+    try:
+        return subprocess.run([program, "versions"], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"redbucket of unknown version: {error}"
+
+
 def machine():
     model = platform.processor() or platform.machine()
     with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -176,7 +185,8 @@ def show_memory(measured):
 def main():
     build, embedded, server, leases = sys.argv[1:5]
     version = ".".join(map(str, servers.version_of(servers.program("redis"))))
-    print(f"machine: {machine()}\nRedis {version}, Python {platform.python_version()}\n")
+    print(f"machine: {machine()}\n{versions(embedded)}\n"
+          f"Redis {version}, Python {platform.python_version()}\n")
     try:
         python = original.interpreter(build)
     except original.Missing as reason:
