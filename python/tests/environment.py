@@ -61,14 +61,18 @@ def fingerprint(words):
     return digest.hexdigest()
 
 
-def make(folder, packages):
+def make(folder, packages, welcome):
     """An empty environment with packages. Where pip comes apart from Python, environments are made
     without it: a new pip is put there by the one that is at hand."""
     run(Missing, sys.executable, "-m", "venv", "--clear", "--without-pip", folder)
     python = os.path.join(folder, "bin", "python")
     target = run(Missing, python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
     run(Missing, sys.executable, "-m", "pip", "install", *PIP, *PATIENCE, "--target", target, "pip")
-    run(Missing, python, "-m", "pip", "install", *PIP, *PATIENCE, *BUILDERS, *packages)
+    install = [python, "-m", "pip", "install", *PIP, *PATIENCE]
+    run(Missing, *install, *BUILDERS, *packages)
+    for package in welcome:
+        with contextlib.suppress(Missing):
+            run(Missing, *install, "--only-binary", ":all:", package)
     return python
 
 
@@ -92,15 +96,17 @@ def write(path, text):
         file.write(text)
 
 
-def interpreter(build_folder, name, packages):
-    """The path of a Python that has the package and these others; Missing or Broken."""
+def interpreter(build_folder, name, packages, welcome=()):
+    """The path of a Python that has the package and these others, or else Missing or Broken; and
+    those that are welcome, where they are ready to be installed."""
     folder = os.path.join(os.path.abspath(build_folder), "python-" + name)
     made, built = os.path.join(folder, "made"), os.path.join(folder, "built")
     with alone(folder + "-lock"):
         python = os.path.join(folder, "bin", "python")
-        if read(made) != repr(packages):
-            python = make(folder, packages)
-            write(made, repr(packages))
+        wanted = repr((packages, welcome))
+        if read(made) != wanted:
+            python = make(folder, packages, welcome)
+            write(made, wanted)
         now = fingerprint(packages)
         if read(built) != now:
             build(folder, python)

@@ -13,7 +13,8 @@ import sys
 import environment
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = ["pytest", "redis", "valkey"]
+PACKAGES = ["pytest", "redis", "valkey", "http-sfv"]
+WELCOME = ["uvloop"]  # where there is one for this Python
 
 
 def tap_output():
@@ -28,7 +29,7 @@ def tap_output():
 def main():
     build = sys.argv[1]
     try:
-        python = environment.interpreter(build, "check", PACKAGES)
+        python = environment.interpreter(build, "check", PACKAGES, WELCOME)
     except environment.Missing as reason:
         print(f"1..0 # SKIP no environment: {str(reason).splitlines()[-1]}")
         return
