@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries in sets of a few places each. An entry is words under a version that is odd while
- * somebody writes: a reader that met a writer knows nothing, a writer that met another leaves it at
- * that.
+ * Entries in sets of a few places each, each under a version that is odd while somebody writes: a
+ * reader that met a writer knows nothing, a writer that met another leaves it at that.
  *
  * Each bucket has an epoch, shared with others by chance, that moves on when something other than a
  * rejection has been done to it. An entry holds the epochs from before its request was sent.
@@ -25,36 +24,24 @@
 /* What is known of one of its buckets. Limits are part of it: with another limit, the same bucket
  * may let a request pass. */
 struct bucket {
-    struct rbk_limit limit;
-    double timestamp;
-    double value;
-    uint64_t epoch;
+    _Atomic(uint64_t) epoch;
+    _Atomic(double) rate;
+    _Atomic(double) burst;
+    _Atomic(double) delay;
+    _Atomic(double) timestamp;
+    _Atomic(double) value;
 };
 
-/* What is known of one request, in words. */
-struct known {
-    uint64_t signature;
-    double until; /* by the clock here */
-    double sent;
-    double now; /* the server's, when it rejected */
-    double cost;
-    struct bucket buckets[CLAIMS_MAX];
-};
-
-#define WORDS_OF(claims) \
-    ((offsetof(struct known, buckets) + (claims) * sizeof(struct bucket)) / sizeof(uint64_t))
-#define WORDS WORDS_OF(CLAIMS_MAX)
-
-_Static_assert(sizeof(struct known) == WORDS * sizeof(uint64_t), "a known request is whole words");
-
-union words {
-    struct known known;
-    uint64_t words[WORDS];
-};
-
+/* What is known of one request. All fields are relaxed, but for the version, which is odd while the
+ * others are written. */
 struct entry {
-    atomic_uint version; /* odd while it is written */
-    _Atomic(uint64_t) words[WORDS];
+    atomic_uint version;
+    _Atomic(uint64_t) signature;
+    _Atomic(double) until; /* by the clock here */
+    _Atomic(double) sent;
+    _Atomic(double) now; /* the server's, when it rejected */
+    _Atomic(double) cost;
+    struct bucket buckets[CLAIMS_MAX];
 };
 
 struct denial {
@@ -101,48 +88,56 @@ static void seek(struct denial *denial, const struct rbk_request *request, struc
 /* ---- Entries -----------------------------------------------------------------------------------
  */
 
-/* Reads what there is to know of so many buckets; when it is false, nothing is. */
-static bool read_entry(struct entry *entry, union words *known, size_t claims)
+static double get(const _Atomic(double) *field)
 {
-    const size_t len = WORDS_OF(claims);
-    unsigned version = atomic_load_explicit(&entry->version, memory_order_acquire);
-
-    if (version % 2 != 0)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        known->words[i] = atomic_load_explicit(&entry->words[i], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&entry->version, memory_order_relaxed) == version;
+    return atomic_load_explicit(field, memory_order_relaxed);
 }
 
-static void write_entry(struct entry *entry, const union words *known)
+static void set(_Atomic(double) *field, double number)
+{
+    atomic_store_explicit(field, number, memory_order_relaxed);
+}
+
+/* Whoever reads takes the version first, and believes what he has read when it is the same, and
+ * even, in the end. */
+static unsigned begin_reading(const struct entry *entry)
+{
+    return atomic_load_explicit(&entry->version, memory_order_acquire);
+}
+
+static bool end_reading(const struct entry *entry, unsigned version)
+{
+    atomic_thread_fence(memory_order_acquire);
+    return version % 2 == 0 &&
+           atomic_load_explicit(&entry->version, memory_order_relaxed) == version;
+}
+
+/* False while somebody else writes. */
+static bool begin_writing(struct entry *entry)
 {
     unsigned version = atomic_load_explicit(&entry->version, memory_order_relaxed);
 
     if (version % 2 != 0 ||
         !atomic_compare_exchange_strong_explicit(&entry->version, &version, version + 1,
                                                  memory_order_acquire, memory_order_relaxed))
-        return;
+        return false;
     atomic_thread_fence(memory_order_release);
-    for (size_t i = 0; i < WORDS; i++)
-        atomic_store_explicit(&entry->words[i], known->words[i], memory_order_relaxed);
-    atomic_store_explicit(&entry->version, version + 2, memory_order_release);
+    return true;
 }
 
-static uint64_t signature_of(struct entry *entry)
+static void end_writing(struct entry *entry)
 {
-    return atomic_load_explicit(&entry->words[0], memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&entry->version, 1, memory_order_release);
 }
 
-/* The entry of that signature, or NULL. Its first word alone is looked at; whoever uses it reads it
- * as a whole. */
+/* The entry of that signature, or NULL; whoever uses it looks at the rest. */
 static struct entry *find(struct denial *denial, uint64_t signature)
 {
-    struct entry *set = denial->entries[signature % SETS];
+    struct entry *places = denial->entries[signature % SETS];
 
     for (size_t i = 0; i < PLACES; i++) {
-        if (signature_of(&set[i]) == signature)
-            return &set[i];
+        if (atomic_load_explicit(&places[i].signature, memory_order_relaxed) == signature)
+            return &places[i];
     }
     return NULL;
 }
@@ -150,18 +145,18 @@ static struct entry *find(struct denial *denial, uint64_t signature)
 /* The one that is over first makes room. */
 static struct entry *place_for(struct denial *denial, uint64_t signature)
 {
-    struct entry *set = denial->entries[signature % SETS];
+    struct entry *places = denial->entries[signature % SETS];
     struct entry *found = find(denial, signature);
     double earliest = INFINITY;
 
     if (found != NULL)
         return found;
     for (size_t i = 0; i < PLACES; i++) {
-        union words read;
+        double until = get(&places[i].until);
 
-        if (read_entry(&set[i], &read, 0) && read.known.until < earliest) {
-            earliest = read.known.until;
-            found = &set[i];
+        if (until < earliest) {
+            earliest = until;
+            found = &places[i];
         }
     }
     return found;
@@ -175,43 +170,53 @@ static bool may_be_known(const struct rbk_request *request)
     return request->ask.operation == RBK_REQUEST && request->len > 0 && request->len <= CLAIMS_MAX;
 }
 
-static bool is_about(const struct known *known, const struct rbk_request *request,
+static bool is_about(const struct entry *entry, const struct rbk_request *request,
                      const struct sought *sought)
 {
-    if (known->signature != sought->signature || known->cost != request->ask.cost)
+    if (get(&entry->cost) != request->ask.cost)
         return false;
     for (size_t i = 0; i < request->len; i++) {
-        const struct bucket *bucket = &known->buckets[i];
+        const struct bucket *bucket = &entry->buckets[i];
         const struct rbk_limit *limit = &request->claims[i].limit;
 
-        if (bucket->epoch != sought->epochs[i] || bucket->limit.rate != limit->rate ||
-            bucket->limit.burst != limit->burst || bucket->limit.delay != limit->delay)
+        if (atomic_load_explicit(&bucket->epoch, memory_order_relaxed) != sought->epochs[i] ||
+            get(&bucket->rate) != limit->rate || get(&bucket->burst) != limit->burst ||
+            get(&bucket->delay) != limit->delay)
             return false;
     }
     return true;
+}
+
+/* Puts the states that are known into the request; false when they aren't, or are over. */
+static bool recall(struct denial *denial, struct rbk_request *request, const struct sought *sought,
+                   double here)
+{
+    const struct entry *entry = find(denial, sought->signature);
+    unsigned version;
+
+    if (entry == NULL)
+        return false;
+    version = begin_reading(entry);
+    if (!(here < get(&entry->until)) || !is_about(entry, request, sought))
+        return false;
+    request->ask.now = get(&entry->now) + (here - get(&entry->sent));
+    for (size_t i = 0; i < request->len; i++) {
+        const struct bucket *bucket = &entry->buckets[i];
+
+        request->claims[i].state =
+            (struct rbk_state){true, get(&bucket->timestamp), get(&bucket->value)};
+    }
+    /* The signature may have been another's by the time that the rest was read. */
+    return atomic_load_explicit(&entry->signature, memory_order_relaxed) == sought->signature &&
+           end_reading(entry, version);
 }
 
 /* Answers a request that is known to be rejected still. */
 static bool deny(struct denial *denial, struct rbk_request *request, const struct sought *sought,
                  double here)
 {
-    struct entry *entry = find(denial, sought->signature);
-    const struct known *known;
-    union words read;
-
-    if (entry == NULL || !read_entry(entry, &read, request->len))
+    if (!recall(denial, request, sought, here))
         return false;
-    known = &read.known;
-    /* All of it was read, which the analyser can't count to.
-     * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
-    if (!(here < known->until) || !is_about(known, request, sought))
-        return false;
-    request->ask.now = known->now + (here - known->sent);
-    for (size_t i = 0; i < request->len; i++) {
-        const struct bucket *bucket = &known->buckets[i];
-
-        request->claims[i].state = (struct rbk_state){true, bucket->timestamp, bucket->value};
-    }
     rbk_decide(&request->ask, request->claims, request->len, &request->answer);
     if (request->answer.accepted)
         return false;
@@ -223,31 +228,35 @@ static bool deny(struct denial *denial, struct rbk_request *request, const struc
     return true;
 }
 
-/* Keeps what a rejection says. A bucket without a state is as good as one that was empty then. */
+/* A bucket without a state is as good as one that was empty then. */
+static void note(struct bucket *bucket, const struct rbk_claim *claim, double now, uint64_t epoch)
+{
+    const struct rbk_state *state = &claim->state;
+
+    atomic_store_explicit(&bucket->epoch, epoch, memory_order_relaxed);
+    set(&bucket->rate, claim->limit.rate);
+    set(&bucket->burst, claim->limit.burst);
+    set(&bucket->delay, claim->limit.delay);
+    set(&bucket->timestamp, state->exists ? state->timestamp : now);
+    set(&bucket->value, state->exists ? state->value : 0.0);
+}
+
+/* Keeps what a rejection says. */
 static void learn(struct denial *denial, const struct rbk_request *request,
                   const struct sought *sought, double sent)
 {
-    double wait =
-        request->answer.retry_after < denial->time ? request->answer.retry_after : denial->time;
-    union words learnt = {.known = {.signature = sought->signature,
-                                    .until = sent + wait,
-                                    .sent = sent,
-                                    .now = request->ask.now,
-                                    .cost = request->ask.cost}};
     struct entry *entry = place_for(denial, sought->signature);
 
-    for (size_t i = 0; i < request->len; i++) {
-        const struct rbk_state *state = &request->claims[i].state;
-
-        learnt.known.buckets[i] = (struct bucket){
-            .limit = request->claims[i].limit,
-            .timestamp = state->exists ? state->timestamp : request->ask.now,
-            .value = state->exists ? state->value : 0.0,
-            .epoch = sought->epochs[i],
-        };
-    }
-    if (entry != NULL)
-        write_entry(entry, &learnt);
+    if (entry == NULL || !begin_writing(entry))
+        return;
+    atomic_store_explicit(&entry->signature, sought->signature, memory_order_relaxed);
+    set(&entry->until, sent + fmin(request->answer.retry_after, denial->time));
+    set(&entry->sent, sent);
+    set(&entry->now, request->ask.now);
+    set(&entry->cost, request->ask.cost);
+    for (size_t i = 0; i < request->len; i++)
+        note(&entry->buckets[i], &request->claims[i], request->ask.now, sought->epochs[i]);
+    end_writing(entry);
 }
 
 /* Somebody here may be emptying these buckets. */
