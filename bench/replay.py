@@ -103,6 +103,8 @@ def main():
         tries_s, _, _ = measure([*replay, "--try", "a", "-l", "ip:2/s,burst=9", "--try", "b", "-l",
                                  "ip:9/s", log], rounds=1)
         page_s, _, page_mib = measure([*replay, "--output", "html", "-o", page, log], rounds=1)
+        suggest_s, _, suggest_mib = measure([command, "replay", "--suggest", "99%", *KEY, log],
+                                            rounds=1)
         _, _, page_least = measure([*replay, "--output", "html", "-o", page, tenth], rounds=1)
     print(f"replay of {lines:,} lines, {KEYS:,} keys at most")
     rate = lines / summary_s / 1e6
@@ -111,6 +113,8 @@ def main():
     show("summary : counting the lines alone, time", summary_s / count_s, "x")
     show("three sets of limits, lines a second", lines / tries_s / 1e6, "M")
     show("page, lines a second", lines / page_s / 1e6, "M")
+    show("suggestion, lines a second", lines / suggest_s / 1e6, "M")
+    show("suggestion, memory", suggest_mib, "MiB")
     show("summary, memory", summary, "MiB")
     show("summary, memory : that of a tenth of the lines", summary / least, "x", "<= 1.1",
          summary / least <= 1.1)

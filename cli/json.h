@@ -15,9 +15,9 @@
 #include <stdio.h>
 
 /*
- * Begin with { stdout, false }. `comma`: the next member or element needs one before it. `embedded`:
- * the text goes into a page, so strings have no character that means something to HTML; they read
- * back as the same strings.
+ * Begin with { stdout, false }. `comma`: the next member or element needs one before it.
+ * `embedded`: the text goes into a page, so strings have no character that means something to HTML;
+ * they read back as the same strings.
  */
 struct cli_json {
     FILE *out;

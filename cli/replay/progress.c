@@ -71,6 +71,25 @@ void rbk_progress_text(const struct rbk_progress_done *done, char out[RBK_PROGRE
     snprintf(out + used, RBK_PROGRESS_SIZE - used, "  %s left", left);
 }
 
+/* Whether it is time to show something new. */
+static bool due(struct rbk_progress *progress, double *time_s)
+{
+    if (!progress->wanted)
+        return false;
+    *time_s = now();
+    if (*time_s < progress->next_s)
+        return false;
+    progress->next_s = *time_s + EVERY_S;
+    return true;
+}
+
+static void put(struct rbk_progress *progress, const char *text)
+{
+    progress->shown = true;
+    fprintf(stderr, "\r%-*.*s", COLUMNS, COLUMNS, text);
+    fflush(stderr);
+}
+
 void rbk_progress_show(struct rbk_progress *progress, uint64_t lines, uint64_t bytes_done)
 {
     struct rbk_progress_done done = {
@@ -78,17 +97,19 @@ void rbk_progress_show(struct rbk_progress *progress, uint64_t lines, uint64_t b
     char text[RBK_PROGRESS_SIZE];
     double time_s;
 
-    if (!progress->wanted)
+    if (!due(progress, &time_s))
         return;
-    time_s = now();
-    if (time_s < progress->next_s)
-        return;
-    progress->next_s = time_s + EVERY_S;
-    progress->shown = true;
     done.elapsed_s = time_s - progress->begin_s;
     rbk_progress_text(&done, text);
-    fprintf(stderr, "\r%-*.*s", COLUMNS, COLUMNS, text);
-    fflush(stderr);
+    put(progress, text);
+}
+
+void rbk_progress_say(struct rbk_progress *progress, const char *text)
+{
+    double time_s;
+
+    if (due(progress, &time_s))
+        put(progress, text);
 }
 
 void rbk_progress_clear(struct rbk_progress *progress)

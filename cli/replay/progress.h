@@ -41,6 +41,9 @@ void rbk_progress_begin(struct rbk_progress *progress, uint64_t bytes, bool prin
 /* Call it now and then: it shows something new a few times a second. */
 void rbk_progress_show(struct rbk_progress *progress, uint64_t lines, uint64_t bytes_done);
 
+/* The same for a text of another kind, of at most 72 columns. */
+void rbk_progress_say(struct rbk_progress *progress, const char *text);
+
 /* Clears the line, before something else is printed or at the end. */
 void rbk_progress_clear(struct rbk_progress *progress);
 

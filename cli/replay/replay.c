@@ -13,6 +13,7 @@
 #include "engine.h"
 #include "faults.h"
 #include "out_file.h"
+#include "progress.h"
 #include "reader.h"
 #include "suggest.h"
 
@@ -139,9 +140,13 @@ static int suggest(const struct cli_context *context, const struct rbk_replay_ar
                    const struct rbk_findings *findings, struct rbk_spool *spool)
 {
     struct rbk_suggestions suggestions;
-    const enum redbucket_status status =
-        rbk_suggest(spool, findings->summaries[0], arguments->share, &suggestions);
+    struct rbk_progress progress;
+    enum redbucket_status status;
     int exit_status = CLI_DONE;
+
+    rbk_progress_begin(&progress, 0, false);
+    status = rbk_suggest(spool, findings->summaries[0], arguments->share, &progress, &suggestions);
+    rbk_progress_clear(&progress);
 
     if (status != REDBUCKET_OK)
         exit_status = rbk_cli_fail(CLI_STORE, "--suggest", "%s", redbucket_status_text(status));

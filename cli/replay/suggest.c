@@ -58,19 +58,18 @@ static void rates_take(struct rbk_suggestion *suggestion, const struct rbk_searc
     }
 }
 
-static enum redbucket_status suggest_one(struct rbk_spool *spool, size_t limit, uint64_t allowed,
+static enum redbucket_status suggest_one(struct rbk_search *search,
                                          struct rbk_suggestion *suggestion)
 {
-    struct rbk_search search = {.spool = spool, .limit = limit, .allowed = allowed};
     enum redbucket_status status;
     size_t best;
 
     if (suggestion->requests == 0)
         return REDBUCKET_OK;
-    status = rbk_search_run(&search, &best);
+    status = rbk_search_run(search, &best);
     if (status != REDBUCKET_OK)
         return status;
-    rates_take(suggestion, &search, best);
+    rates_take(suggestion, search, best);
     return limit_make(suggestion);
 }
 
@@ -153,7 +152,8 @@ static enum redbucket_status widen(struct rbk_suggestions *suggestions)
 }
 
 enum redbucket_status rbk_suggest(struct rbk_spool *spool, const struct rbk_summary *summary,
-                                  double share, struct rbk_suggestions *suggestions)
+                                  double share, struct rbk_progress *progress,
+                                  struct rbk_suggestions *suggestions)
 {
     const uint64_t requests = rbk_spool_len(spool);
     enum redbucket_status status = REDBUCKET_OK;
@@ -166,9 +166,15 @@ enum redbucket_status rbk_suggest(struct rbk_spool *spool, const struct rbk_summ
     suggestions->len = summary->limits_len;
     suggestions->allowed_each = suggestions->allowed / summary->limits_len;
     for (size_t i = 0; status == REDBUCKET_OK && i < suggestions->len; i++) {
+        struct rbk_search search = {.spool = spool,
+                                    .limit = i,
+                                    .name = summary->limits[i].name,
+                                    .allowed = suggestions->allowed_each,
+                                    .progress = progress};
+
         suggestions->suggestions[i].name = summary->limits[i].name;
         suggestions->suggestions[i].requests = summary->limits[i].requests;
-        status = suggest_one(spool, i, suggestions->allowed_each, &suggestions->suggestions[i]);
+        status = suggest_one(&search, &suggestions->suggestions[i]);
     }
     if (status == REDBUCKET_OK)
         status = verify(suggestions, spool);

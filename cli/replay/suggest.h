@@ -13,6 +13,7 @@
 #include "redbucket/redbucket.h"
 
 #include "findings.h"
+#include "progress.h"
 #include "spool.h"
 
 #include <stddef.h>
@@ -71,7 +72,7 @@ struct rbk_suggestions {
  * ERROR_SYSTEM, or what the library says; free with rbk_suggestions_fini in any case. */
 REDBUCKET_MUST_CHECK enum redbucket_status rbk_suggest(struct rbk_spool *spool,
                                                        const struct rbk_summary *summary,
-                                                       double share,
+                                                       double share, struct rbk_progress *progress,
                                                        struct rbk_suggestions *suggestions);
 
 void rbk_suggestions_fini(struct rbk_suggestions *suggestions);

@@ -107,6 +107,15 @@ static void learn(const struct rbk_search *search, struct rbk_searched_rate *rat
     }
 }
 
+static void say(struct rbk_search *search, size_t rates)
+{
+    char text[RBK_PROGRESS_SIZE];
+
+    snprintf(text, sizeof(text), "limit %.30s: pass %u, %zu rates left", search->name,
+             ++search->passes, rates);
+    rbk_progress_say(search->progress, text);
+}
+
 /* One pass for the chosen rates. */
 static enum redbucket_status narrow(struct rbk_search *search, const size_t *chosen, size_t len)
 {
@@ -117,6 +126,7 @@ static enum redbucket_status narrow(struct rbk_search *search, const size_t *cho
     for (size_t i = 0; i < len; i++)
         firsts[i + 1] =
             firsts[i] + probe(&search->rates[chosen[i]], RBK_TRIALS_MAX / len, &trials[firsts[i]]);
+    say(search, len);
     status = rbk_trials_run(search->spool, search->limit, trials, firsts[len]);
     for (size_t i = 0; status == REDBUCKET_OK && i < len; i++)
         learn(search, &search->rates[chosen[i]], &trials[firsts[i]], firsts[i + 1] - firsts[i]);
@@ -138,6 +148,7 @@ static enum redbucket_status begin(struct rbk_search *search)
             return status;
         trials[i] = (struct rbk_trial){.rate = rate->rate, .burst = INFINITY};
     }
+    say(search, RBK_SEARCH_RATES);
     status = rbk_trials_run(search->spool, search->limit, trials, RBK_SEARCH_RATES);
     for (size_t i = 0; status == REDBUCKET_OK && i < RBK_SEARCH_RATES; i++)
         search->rates[i].enough = (int64_t)fmin(ceil(fmax(trials[i].highest - 1, 0)), 1e15);

@@ -29,13 +29,16 @@ struct rbk_searched_rate {
 };
 
 /*
- *   limit    which of the spool's
+ *   limit    which of the spool's, and its name
  *   allowed  how many requests it may touch
  */
 struct rbk_search {
     struct rbk_spool *spool;
     size_t limit;
+    const char *name;
     uint64_t allowed;
+    struct rbk_progress *progress;
+    unsigned passes;
     struct rbk_searched_rate rates[RBK_SEARCH_RATES];
 };
 

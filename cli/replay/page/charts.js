@@ -199,7 +199,7 @@ const lengthChart = (place, axis, counts, kind, readout, say, rest) => {
     readout.textContent = rest;
     keepDrawn(place, (width) => new uPlot(options(width, width < 500 ? 200 : 240, {
         scales: {x: {time: false, range: () => [0, axis.start + axis.bins * axis.width]}, y: countScale()},
-        axes: [baseAxis({values: (plot, splits) => splits.map(waitText), space: 70, size: 30}), countAxis()],
+        axes: [baseAxis({values: (plot, splits) => splits.map(waitText), space: 84, size: 30}), countAxis()],
         series: [{}, stackSeries().find((series) => series.label === KIND_NAMES[kind])],
         cursor: {...options().cursor, dataIdx: binUnder},
         hooks: pointerHook(readout, say, rest),

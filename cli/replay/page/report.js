@@ -134,7 +134,8 @@ const keysTable = (findings, limit) => {
 const hardest = (findings, limit) => {
     const title = make("h3", {}, `Keys hit hardest: ${limit.name}`);
     if (limit.hardest.length === 0)
-        return [title, make("p", {class: "soft"}, `None of ${plural(limit.requests, "request")} was delayed or rejected.`)];
+        return [title, make("p", {class: "soft"}, limit.requests === 0
+            ? "No request names it." : `None of ${plural(limit.requests, "request")} was delayed or rejected.`)];
     const keys = `${limit.exact ? "" : "More than "}${plural(limit.keys, "key")}`;
     return [title, make("p", {}, `${keys} of ${plural(limit.requests, "request")} delayed or ` +
         `rejected: ${plural(limit.rejected, "rejection")}, ${plural(limit.delayed, "delay")}.`),

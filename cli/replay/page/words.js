@@ -37,14 +37,19 @@ const widthText = (seconds) => {
     return `${Math.round(seconds / size)} ${name}`;
 };
 
-/* A wait, in the unit that reads best, of three digits at most. */
+/* A wait, in units that read well. */
 const waitText = (seconds) => {
+    const two = (large, small, size) => {
+        const whole = Math.round(seconds / size * 60);
+        const rest = whole % 60;
+        return `${Math.floor(whole / 60)} ${large}${rest > 0 ? ` ${rest} ${small}` : ""}`;
+    };
     if (seconds === 0)
         return "0";
     if (seconds >= 7200)
-        return `${Number((seconds / 3600).toPrecision(3))} h`;
+        return two("h", "min", 3600);
     if (seconds >= 120)
-        return `${Number((seconds / 60).toPrecision(3))} min`;
+        return two("min", "s", 60);
     return seconds >= 1 ? `${Number(seconds.toPrecision(3))} s`
                         : `${Number((seconds * 1000).toPrecision(3))} ms`;
 };
