@@ -174,20 +174,22 @@ static void tell_progress(struct top *top)
 /* What goes wrong before stays on the screen. */
 static void begin(struct top *top)
 {
+    if (top->begun)
+        return;
     top->begun = true;
     top->drawn = monotonic_seconds();
     if (top->live)
         rbk_terminal_open();
 }
 
-/* Steps until the walk or the watching is over. *whole: it went through to its end. */
-static int walk_through(struct top *top, struct redbucket_walk *walk, bool *whole)
+/* Steps until the walk or the watching is over. *shown: it has met what is worth a look. */
+static int walk_through(struct top *top, struct redbucket_walk *walk, bool *shown)
 {
     const double pause = top->plan.pace > 0 ? 1.0 / (double)top->plan.pace : 0.0;
     int result = CLI_DONE;
     bool done = false;
 
-    *whole = true;
+    *shown = false;
     while (!done && !top->ended) {
         const enum redbucket_status status =
             redbucket_walk_step(walk, rbk_top_visit, top->passes, &done);
@@ -196,15 +198,15 @@ static int walk_through(struct top *top, struct redbucket_walk *walk, bool *whol
             const int trouble = take_trouble(top, status);
 
             result = trouble != CLI_DONE ? trouble : result;
-            *whole = !done;
-        } else if (!top->begun) {
+        } else {
+            *shown = true;
             begin(top);
         }
         tell_progress(top);
         if (!done && (pause > 0.0 || top->live))
             rest_until(top, monotonic_seconds() + pause);
     }
-    *whole = *whole && done;
+    *shown = *shown && done;
     return result;
 }
 
@@ -214,16 +216,16 @@ static int pass(struct top *top)
         .size = sizeof(options), .limiter = top->plan.limiter, .zone = top->plan.zone};
     struct redbucket_walk *walk;
     enum redbucket_status status = redbucket_walk_create(top->plan.store, &options, &walk);
-    bool whole;
+    bool shown;
     int result;
 
     if (status != REDBUCKET_OK)
         return rbk_cli_fail(rbk_cli_exit_of(status), "top", "%s", redbucket_status_text(status));
     top->status[0] = '\0';
     rbk_top_begin(top->passes);
-    result = walk_through(top, walk, &whole);
+    result = walk_through(top, walk, &shown);
     redbucket_walk_destroy(walk);
-    if (whole)
+    if (shown)
         rbk_top_end(top->passes);
     return result;
 }

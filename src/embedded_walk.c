@@ -63,6 +63,18 @@ static void copy_some(struct rbk_embedded *embedded, struct rbk_walk *walk, stru
     walk->cursor = rbk_table_walk(embedded->table, walk->cursor, &copied->piece);
 }
 
+/* Whoever holds a shard's lock for longer than a request waits may be stopped: the others can be
+ * gone through all the same. */
+static enum redbucket_status leave_out(const struct rbk_embedded *embedded, struct rbk_walk *walk,
+                                       unsigned shard, enum redbucket_status status, bool *done)
+{
+    if (embedded->grow == NULL) {
+        walk->cursor = rbk_table_walk_end(embedded->table, shard);
+        *done = walk->cursor >= rbk_table_capacity(embedded->table);
+    }
+    return status;
+}
+
 enum redbucket_status rbk_embedded_walk(struct redbucket_store *store, struct rbk_walk *walk,
                                         const struct rbk_visit *visit, bool *done)
 {
@@ -80,7 +92,7 @@ enum redbucket_status rbk_embedded_walk(struct redbucket_store *store, struct rb
     shard = embedded->grow != NULL ? 0 : rbk_table_walk_shard(embedded->table, walk->cursor);
     status = rbk_embedded_lock(embedded, shard);
     if (status != REDBUCKET_OK)
-        return status;
+        return leave_out(embedded, walk, shard, status, done);
     copy_some(embedded, walk, copied);
     *done = walk->cursor >= rbk_table_capacity(embedded->table);
     embedded->unlock(embedded, shard);

@@ -79,7 +79,8 @@ REDBUCKET_API void redbucket_walk_destroy(struct redbucket_walk *walk);
 /*
  * Goes on for a step, which takes at most as long as a request may, and tells `visit` of what it
  * met, which may be nothing. Sets *done when the walk has come to its end, or can't go on; after an
- * error, too: a walk through a cluster leaves out a node that failed and can go on.
+ * error, too: a walk leaves out a node of a cluster that failed, or a part of a table that somebody
+ * holds, and can go on.
  */
 REDBUCKET_API REDBUCKET_MUST_CHECK enum redbucket_status
 redbucket_walk_step(struct redbucket_walk *walk, redbucket_visitor *visit, void *data, bool *done);

@@ -19,6 +19,11 @@ unsigned rbk_table_walk_shard(const struct rbk_table *table, uint64_t slot)
     return shard < table->shard_mask ? (unsigned)shard : table->shard_mask;
 }
 
+uint64_t rbk_table_walk_end(const struct rbk_table *table, unsigned shard)
+{
+    return (shard + (uint64_t)1) * shard_slots(table);
+}
+
 static void see(const struct rbk_table *table, uint32_t slot, struct rbk_table_piece *piece)
 {
     const struct rbk_bucket *bucket = rbk_bucket_of(table, slot);

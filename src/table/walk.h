@@ -33,6 +33,9 @@ struct rbk_table_piece {
 /* The shard of a slot, whatever its number: the last one for those beyond the end. */
 unsigned rbk_table_walk_shard(const struct rbk_table *table, uint64_t slot);
 
+/* The slot behind the last of a shard. */
+uint64_t rbk_table_walk_end(const struct rbk_table *table, unsigned shard);
+
 /* Copies the buckets from `slot` on, at most `most` slots, none of another shard, and as far as
  * there is room. Returns the slot to go on with, beyond `slot` unless that is beyond the end. */
 uint64_t rbk_table_walk(const struct rbk_table *table, uint64_t slot,

@@ -222,6 +222,23 @@ static void test_all_limits_are_told_and_only_who_rejects_is_violated(void **sta
     assert_non_null(strstr(problem_of(fixture, request), "\"violated-policies\":[\"b\"]}"));
 }
 
+/* The one in docs/http.md. */
+static void test_the_example_of_the_documentation(void **state)
+{
+    struct fixture *fixture = *state;
+
+    add(fixture, "a:100/m,burst=99");
+    add(fixture, "b:5/s,burst=10");
+    (void)ask(fixture, one, 1, 32, 100);
+    (void)ask(fixture, both, 2, 11, 100);
+    assert_string_equal(
+        fields_of(fixture, ask(fixture, both, 2, 1, 100), REDBUCKET_HTTP_ALL),
+        "Retry-After: 1\r\n"
+        "RateLimit: \"a\";r=57;t=1, \"b\";r=0;t=1\r\n"
+        "RateLimit-Policy: \"a\";q=100;w=60, \"b\";q=15;w=3\r\n"
+        "X-RateLimit-Limit: 11\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 1\r\n");
+}
+
 static void test_two_limits_that_reject_are_both_violated(void **state)
 {
     struct fixture *fixture = *state;
@@ -359,6 +376,7 @@ int main(void)
         CASE(test_a_wait_just_above_whole_seconds_is_rounded_up),
         CASE(test_a_cost_that_never_fits_has_no_time_to_retry),
         CASE(test_all_limits_are_told_and_only_who_rejects_is_violated),
+        CASE(test_the_example_of_the_documentation),
         CASE(test_two_limits_that_reject_are_both_violated),
         CASE(test_a_degraded_answer_tells_no_levels),
         CASE(test_a_store_that_failed_is_no_rejection),

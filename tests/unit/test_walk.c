@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -244,6 +245,38 @@ static void test_a_store_that_grows_hides_nothing(void **state)
         assert_true(seen.times[i] >= 1);
 }
 
+/* Threads ask while others walk: what was there before is seen each time, and nothing is torn. */
+static void *ask_for_long(void *data)
+{
+    struct fixture *fixture = data;
+    char key[16];
+
+    for (unsigned i = 0; i < 30000; i++) {
+        (void)snprintf(key, sizeof key, "more%u", i % 5000);
+        ask(fixture, "b", key, strlen(key));
+    }
+    return NULL;
+}
+
+static void test_walking_beside_those_who_ask(void **state)
+{
+    struct fixture *fixture = *state;
+    pthread_t threads[2];
+
+    fill(fixture, 1000);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_for_long, fixture), 0);
+    for (unsigned round = 0; round < 10; round++) {
+        struct seen seen = {.fixture = fixture};
+
+        (void)walk(fixture, NULL, &seen);
+        for (size_t i = 0; i < 1000; i++)
+            assert_int_equal(seen.times[i], 1);
+    }
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
 /* A change that was torn is put right by whoever comes by, a walk too. */
 static void test_a_torn_change_is_undone(void **state)
 {
@@ -292,6 +325,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_each_bucket_is_seen_once, make_growing, unmake),
         cmocka_unit_test_setup_teardown(test_a_store_that_grows_hides_nothing, make_growing,
                                         unmake),
+        CASE(test_walking_beside_those_who_ask),
         CASE(test_a_torn_change_is_undone),
         CASE(test_wishes_that_are_none_are_refused),
     };
