@@ -6,7 +6,6 @@
 
 #include "wire/script.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,6 +153,22 @@ static bool comes_twice(const struct rbk_call *call)
     return false;
 }
 
+/* How many claims there are, which is all of the call that is text; returns its length. snprintf
+ * would take a tenth of the time that a request takes here. */
+static size_t write_claims_len(struct rbk_call *call)
+{
+    char *end = call->claims_text + sizeof call->claims_text;
+    char *digits = end;
+    size_t number = call->claims_len;
+
+    do {
+        *--digits = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    memmove(call->claims_text, digits, (size_t)(end - digits));
+    return (size_t)(end - digits);
+}
+
 struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text)
 {
     const unsigned char *name = call->names;
@@ -162,7 +177,7 @@ struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text)
     call->packed[0] = (unsigned char)((comes_twice(call) ? FLAG_TWICE : 0) |
                                       (call->codec == RBK_CODEC_JSON ? FLAG_JSON : 0));
 
-    int digits = snprintf(call->claims_text, sizeof call->claims_text, "%zu", call->claims_len);
+    size_t digits = write_claims_len(call);
 
     if (with_text) {
         argue(call, &len, "EVAL", 4);
@@ -171,7 +186,7 @@ struct rbk_command rbk_call_command(struct rbk_call *call, bool with_text)
         argue(call, &len, "EVALSHA", 7);
         argue(call, &len, rbk_script_sha, 40);
     }
-    argue(call, &len, call->claims_text, (size_t)digits);
+    argue(call, &len, call->claims_text, digits);
     for (size_t i = 0; i < call->claims_len; i++) {
         argue(call, &len, name, call->name_len[i]);
         name += call->name_len[i];
