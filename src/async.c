@@ -17,8 +17,9 @@
 
 #include <stdlib.h>
 
-/* Trips of those whose time is over in one turn; the rest goes in the next. */
-#define LATE_TRIPS 4
+/* So many whose time is over are dealt with at a time, and in one turn; the rest in the next. */
+#define LATE_TOGETHER 32
+#define LATE_MOST     1024
 
 /* In memory that a child finds cleared. */
 struct live {
@@ -33,7 +34,6 @@ struct redbucket_async {
     struct rbk_lanes lanes;
     struct rbk_trip *late;    /* the trip of those whose time is over */
     struct rbk_tickets aging; /* in a lane or on its trips */
-    struct rbk_tickets expired;
     struct rbk_tickets answered;
     struct rbk_tickets calling; /* answered before this turn's callbacks began */
     struct rbk_ticket_book book;
@@ -46,16 +46,9 @@ struct redbucket_async {
 /* ---- Made and freed ---------------------------------------------------------------------------
  */
 
-static bool make_trips(struct redbucket_async *async)
-{
-    async->late = rbk_trip_create(async->limiter, &async->reactor);
-    return rbk_lanes_init(&async->lanes, async->limiter, &async->reactor) && async->late != NULL;
-}
-
 static void free_all(struct redbucket_async *async)
 {
     rbk_lanes_fini(&async->lanes);
-    rbk_trip_destroy(async->late);
     rbk_reactor_fini(&async->reactor);
     rbk_fork_page_unmap(async->live, sizeof *async->live);
     free(async->book.slots);
@@ -81,7 +74,7 @@ enum redbucket_status redbucket_async_create(struct redbucket_limiter *limiter,
     status = rbk_reactor_init(&made->reactor, error);
     if (status == REDBUCKET_OK)
         status = rbk_fork_page_map(sizeof *made->live, (void **)&made->live, error);
-    if (status == REDBUCKET_OK && !make_trips(made))
+    if (status == REDBUCKET_OK && !rbk_lanes_init(&made->lanes, limiter, &made->reactor))
         status = rbk_fail(error, REDBUCKET_ERROR_MEMORY, -1, "asynchronous form: out of memory");
     if (status != REDBUCKET_OK) {
         free_all(made);
@@ -196,37 +189,43 @@ static void look(struct redbucket_async *async, const struct timespec *now)
     for (size_t i = 0; i < len; i++)
         ((struct rbk_trip *)owners[i])->ready = true;
     rbk_lanes_go_on(&async->lanes, now, &async->answered);
-    if (!rbk_trip_can_go_on(async->late, now))
-        return;
-    rbk_trip_go_on(async->late);
-    if (!rbk_trip_under_way(async->late))
-        rbk_trip_land(async->late, &async->answered);
 }
 
-/* Collects those whose time is over: all have the same, so the oldest come first. */
+/* The oldest, when its time is over: all have the same. */
+static struct rbk_ticket *find_expired(const struct redbucket_async *async,
+                                       const struct timespec *now)
+{
+    struct rbk_ticket *ticket = async->aging.first;
+
+    return ticket != NULL && ticket->deadline.set && rbk_has_come(&ticket->deadline.at, now)
+               ? ticket
+               : NULL;
+}
+
+/* Answers some of those whose time is over; returns how many. */
+static size_t expire_some(struct redbucket_async *async, const struct timespec *now)
+{
+    struct redbucket_request requests[LATE_TOGETHER];
+    struct rbk_ticket *tickets[LATE_TOGETHER];
+    size_t len = 0;
+
+    while (len < LATE_TOGETHER && (tickets[len] = find_expired(async, now)) != NULL) {
+        withdraw(tickets[len]);
+        requests[len] = tickets[len]->request;
+        len++;
+    }
+    rbk_decide_late(async->limiter, requests, len);
+    for (size_t i = 0; i < len; i++) {
+        tickets[i]->request = requests[i];
+        rbk_tickets_add(&async->answered, tickets[i]);
+    }
+    return len;
+}
+
 static void expire(struct redbucket_async *async, const struct timespec *now)
 {
-    struct rbk_ticket *ticket;
-
-    while ((ticket = async->aging.first) != NULL && ticket->deadline.set &&
-           rbk_has_come(&ticket->deadline.at, now)) {
-        withdraw(ticket);
-        rbk_tickets_add(&async->expired, ticket);
-    }
-}
-
-/* Nothing that they ask for takes time, since they have none. */
-static void answer_late(struct redbucket_async *async)
-{
-    for (int i = 0; i < LATE_TRIPS && async->expired.first != NULL; i++) {
-        if (rbk_trip_under_way(async->late))
-            return;
-        while (async->late->len < RBK_TRIP_SEATS && async->expired.first != NULL)
-            rbk_trip_board(async->late, rbk_tickets_take(&async->expired));
-        rbk_trip_begin(async->late, async->timeout);
-        if (!rbk_trip_under_way(async->late))
-            rbk_trip_land(async->late, &async->answered);
-    }
+    for (size_t done = 0; done < LATE_MOST && find_expired(async, now) != NULL;)
+        done += expire_some(async, now);
 }
 
 static void call_back(struct redbucket_async *async, struct rbk_tickets *list)
@@ -253,15 +252,10 @@ static void call_answered(struct redbucket_async *async)
 /* Sees to it that there is a next turn when it is needed. */
 static void prepare_next(struct redbucket_async *async)
 {
-    bool late_under_way = rbk_trip_under_way(async->late);
-
     rbk_lanes_arm(&async->lanes);
-    if (late_under_way)
-        rbk_reactor_arm(&async->reactor, &async->late->due);
     if (async->aging.first != NULL && async->aging.first->deadline.set)
         rbk_reactor_arm(&async->reactor, &async->aging.first->deadline.at);
-    if (async->answered.first != NULL || rbk_lanes_can_depart(&async->lanes) ||
-        (async->expired.first != NULL && !late_under_way))
+    if (async->answered.first != NULL || rbk_lanes_can_depart(&async->lanes))
         rbk_reactor_raise(&async->reactor);
 }
 
@@ -275,7 +269,6 @@ void redbucket_async_dispatch(struct redbucket_async *async)
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     look(async, &now);
     expire(async, &now);
-    answer_late(async);
     rbk_lanes_depart(&async->lanes, &async->answered);
     call_answered(async);
     if (!async->destroyed && async->live->here) {
@@ -317,10 +310,8 @@ static void abandon(struct redbucket_async *async)
 
     for (unsigned i = 0; i < lanes->trips_len; i++)
         abandon_trip(lanes->trips[i]);
-    abandon_trip(async->late);
     for (size_t i = 0; i <= lanes->len; i++)
         drop_all(&lanes->lanes[i].queue);
-    drop_all(&async->expired);
     drop_all(&async->answered);
     drop_all(&async->calling);
 }
@@ -338,15 +329,8 @@ static void finish(struct redbucket_async *async)
         async->detach(async->detach_data);
     while (async->aging.first != NULL)
         cancel(async, async->aging.first);
-    while (async->expired.first != NULL)
-        cancel(async, async->expired.first);
-    for (size_t seat = 0; seat < async->late->len; seat++) {
-        if (async->late->seats[seat]->trip == async->late)
-            cancel(async, async->late->seats[seat]);
-    }
     for (unsigned i = 0; i < async->lanes.trips_len; i++)
         end_trip(async, async->lanes.trips[i]);
-    end_trip(async, async->late);
     call_back(async, &async->calling);
     call_back(async, &async->answered);
 }

@@ -44,12 +44,14 @@ void rbk_trip_board(struct rbk_trip *trip, struct rbk_ticket *ticket)
     ticket->seat = trip->len;
     ticket->aboard++;
     trip->seats[trip->len] = ticket;
+    trip->gone[trip->len] = false;
     trip->requests[trip->len++] = ticket->request;
 }
 
 void rbk_trip_leave(struct rbk_ticket *ticket)
 {
     ticket->trip->requests[ticket->seat].verdicts = NULL;
+    ticket->trip->gone[ticket->seat] = true;
     ticket->trip = NULL;
 }
 
@@ -60,7 +62,7 @@ static void decide(void *data)
 {
     struct rbk_trip *trip = data;
 
-    rbk_decide_waited(trip->limiter, trip->requests, trip->len, trip->waited);
+    rbk_decide_waited(trip->limiter, trip->requests, trip->len, trip->waited, trip->gone);
 }
 
 /* What it has to tell the host is told at once. */

@@ -27,6 +27,7 @@ struct rbk_trip {
     bool ready;          /* one of the descriptors that it waits for is */
     struct timespec due; /* when it looks for itself */
     struct rbk_ticket *seats[RBK_TRIP_SEATS];
+    bool gone[RBK_TRIP_SEATS]; /* whoever sat there, and left */
     struct redbucket_request requests[RBK_TRIP_SEATS];
 };
 

@@ -35,6 +35,7 @@
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 #ifdef ADDRESSES
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef THREADS
@@ -79,6 +80,8 @@ static _Thread_local struct rbk_fiber *current;
 static void prepare(struct rbk_fiber *fiber)
 {
 #ifdef ADDRESSES
+    /* Nobody cleared what the one before had marked there. */
+    __asan_unpoison_memory_region(fiber->stack, STACK_SIZE);
     fiber->watched_inside.bottom = fiber->stack;
     fiber->watched_inside.size = STACK_SIZE;
 #endif
@@ -124,11 +127,31 @@ static void end(struct rbk_fiber *fiber)
 /* ---- Changing over ----------------------------------------------------------------------------
  */
 
+#ifdef ADDRESSES
+/* AddressSanitizer takes over swapcontext, doubts that it can, and forgets what it knows of the
+ * stack each time. */
+static void change(ucontext_t *from, const ucontext_t *to)
+{
+    volatile bool back = false;
+
+    (void)getcontext(from);
+    if (!back) {
+        back = true;
+        (void)setcontext(to);
+    }
+}
+#else
+static void change(ucontext_t *from, const ucontext_t *to)
+{
+    (void)swapcontext(from, to);
+}
+#endif
+
 static void go_inside(struct rbk_fiber *fiber)
 {
     current = fiber;
     depart(&fiber->watched_outside, &fiber->watched_inside);
-    (void)swapcontext(&fiber->outside, &fiber->inside);
+    change(&fiber->outside, &fiber->inside);
     arrive(&fiber->watched_outside, &fiber->watched_inside);
     current = NULL;
     if (!fiber->busy)
@@ -150,7 +173,7 @@ void rbk_fiber_leave(struct rbk_fiber *fiber, const struct rbk_wait *wait)
 {
     fiber->wait = *wait;
     depart(&fiber->watched_inside, &fiber->watched_outside);
-    (void)swapcontext(&fiber->inside, &fiber->outside);
+    change(&fiber->inside, &fiber->outside);
     arrive(&fiber->watched_inside, &fiber->watched_outside);
 }
 

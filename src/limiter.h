@@ -36,8 +36,15 @@ const struct rbk_named *rbk_limiter_find(const struct redbucket_limiter *limiter
 enum redbucket_status rbk_request_check(const struct redbucket_limiter *limiter,
                                         const struct redbucket_request *request, size_t *lane);
 
-/* As redbucket_decide, for a caller who has waited for so many seconds already. */
+/* As redbucket_decide, for a caller who has waited for so many seconds already. While it lasts he
+ * may set a request's `gone`: nobody waits for its answer any more, so a failure policy has none
+ * for it. */
 void rbk_decide_waited(struct redbucket_limiter *limiter, struct redbucket_request *requests,
-                       size_t requests_len, double waited);
+                       size_t requests_len, double waited, const bool *gone);
+
+/* For a caller whose time is over: ERROR_TIMEOUT, or what a failure policy says to that. Waits for
+ * nobody. */
+void rbk_decide_late(struct redbucket_limiter *limiter, struct redbucket_request *requests,
+                     size_t requests_len);
 
 #endif

@@ -6,7 +6,6 @@
 #include "policy.h"
 
 #include "front.h"
-#include "wait.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -100,22 +99,39 @@ static void answer(struct policy *policy, struct rbk_request *request)
                        "the store failed, its failure policy answers");
 }
 
-/* Once nobody waits any more, there is nobody to answer. */
+/* For who is gone, somebody else has answered already. */
+static bool waits(const struct rbk_request *request)
+{
+    return request->gone == NULL || !*request->gone;
+}
+
+static void stand_in(struct redbucket_store *store, struct rbk_request *requests, size_t len)
+{
+    struct policy *policy = policy_of(store);
+
+    for (size_t i = 0; i < len; i++) {
+        if (store_failed(requests[i].status) && waits(&requests[i]))
+            answer(policy, &requests[i]);
+    }
+}
+
+static bool has_answered(const struct rbk_request *request)
+{
+    return !store_failed(request->status) && request->len > 0 && !request->here;
+}
+
 static void decide(struct redbucket_store *store, struct rbk_request *requests, size_t len,
                    struct rbk_batch *batch)
 {
     struct policy *policy = policy_of(store);
+    bool answered = false;
 
     policy->front.inner->ops->decide(policy->front.inner, requests, len, batch);
-    if (rbk_wait_is_over())
-        return;
-    for (size_t i = 0; i < len; i++) {
-        if (store_failed(requests[i].status))
-            answer(policy, &requests[i]);
-        else if (requests[i].len > 0 && !requests[i].here &&
-                 atomic_load_explicit(&policy->told, memory_order_relaxed))
-            atomic_store_explicit(&policy->told, false, memory_order_relaxed);
-    }
+    for (size_t i = 0; i < len; i++)
+        answered = answered || has_answered(&requests[i]);
+    if (answered && atomic_load_explicit(&policy->told, memory_order_relaxed))
+        atomic_store_explicit(&policy->told, false, memory_order_relaxed);
+    stand_in(store, requests, len);
 }
 
 static enum redbucket_status statistics(struct redbucket_store *store,
@@ -156,6 +172,7 @@ enum redbucket_status rbk_policy_create(enum rbk_policy_kind kind, struct redbuc
         return REDBUCKET_ERROR_MEMORY;
     rbk_front_init(&policy->front, inner);
     policy->front.ops.decide = decide;
+    policy->front.ops.stand_in = stand_in;
     policy->front.ops.statistics = statistics;
     policy->front.ops.key_max = key_max;
     policy->front.ops.close = close_policy;

@@ -30,6 +30,9 @@ struct piece {
     size_t keys_size;
     size_t requests_len;
     size_t keys_len;
+    const struct redbucket_request *first; /* of all that the pieces are of */
+    const bool *gone;                      /* of each of these, or NULL */
+    bool late;                             /* their time is over */
 };
 
 /* What pieces are made in. */
@@ -56,7 +59,10 @@ static struct piece piece_in_short(struct short_piece *memory)
                           PIECE_REQUESTS,
                           PIECE_KEYS,
                           0,
-                          0};
+                          0,
+                          NULL,
+                          NULL,
+                          false};
 }
 
 static struct piece piece_in_long(struct long_piece *memory)
@@ -68,7 +74,10 @@ static struct piece piece_in_long(struct long_piece *memory)
                           LONG_REQUESTS,
                           LONG_KEYS,
                           0,
-                          0};
+                          0,
+                          NULL,
+                          NULL,
+                          false};
 }
 
 static enum redbucket_status check_arguments(const struct redbucket_request *request)
@@ -149,6 +158,7 @@ static inline void name_keys(struct piece *piece, size_t len, struct rbk_request
     to->degraded = false;
     to->here = false;
     to->aside = false;
+    to->gone = NULL;
     piece->keys_len += len;
 }
 
@@ -170,6 +180,8 @@ static void add_request(const struct redbucket_limiter *limiter, struct redbucke
     to->ask.cost = request->cost;
     to->ask.taken_at = request->taken_at;
     name_keys(piece, request->keys_len, to);
+    if (piece->gone != NULL)
+        to->gone = &piece->gone[request - piece->first];
     piece->origin[piece->requests_len++] = request;
 }
 
@@ -213,6 +225,21 @@ static void answer(const struct rbk_request *from, struct redbucket_request *to)
     }
 }
 
+/* Those that are late are not the store's any more, but its failure policy's. */
+static void decide_there(struct redbucket_limiter *limiter, const struct piece *piece,
+                         struct rbk_batch *batch)
+{
+    const struct rbk_store_ops *ops = limiter->store->ops;
+
+    if (!piece->late) {
+        ops->decide(limiter->store, piece->requests, piece->requests_len, batch);
+        return;
+    }
+    rbk_requests_fail(piece->requests, piece->requests_len, REDBUCKET_ERROR_TIMEOUT);
+    if (ops->stand_in != NULL)
+        ops->stand_in(limiter->store, piece->requests, piece->requests_len);
+}
+
 /* Decides as many of the requests as fit the piece; returns how many. */
 static size_t decide_piece(struct redbucket_limiter *limiter, struct redbucket_request *requests,
                            size_t requests_len, struct piece *piece, struct rbk_batch *batch)
@@ -224,7 +251,7 @@ static size_t decide_piece(struct redbucket_limiter *limiter, struct redbucket_r
     while (taken < requests_len && piece->requests_len < piece->requests_size &&
            piece->keys_len + REDBUCKET_KEYS_MAX <= piece->keys_size)
         add_request(limiter, &requests[taken++], piece);
-    limiter->store->ops->decide(limiter->store, piece->requests, piece->requests_len, batch);
+    decide_there(limiter, piece, batch);
     for (size_t i = 0; i < piece->requests_len; i++)
         answer(&piece->requests[i], piece->origin[i]);
     return taken;
@@ -238,7 +265,7 @@ static void decide_all(struct redbucket_limiter *limiter, struct redbucket_reque
 }
 
 static void decide_in_pieces(struct redbucket_limiter *limiter, struct redbucket_request *requests,
-                             size_t requests_len, struct rbk_batch *batch)
+                             size_t requests_len, const bool *gone, struct rbk_batch *batch)
 {
     struct long_piece *memory = NULL;
     struct short_piece here;
@@ -247,6 +274,8 @@ static void decide_in_pieces(struct redbucket_limiter *limiter, struct redbucket
     if (requests_len > PIECE_REQUESTS && limiter->store->ops->far)
         memory = malloc(sizeof *memory);
     piece = memory != NULL ? piece_in_long(memory) : piece_in_short(&here);
+    piece.first = requests;
+    piece.gone = gone;
     decide_all(limiter, requests, requests_len, &piece, batch);
     free(memory);
 }
@@ -255,7 +284,7 @@ static enum redbucket_status decide(struct redbucket_limiter *limiter,
                                     struct redbucket_request *requests, size_t requests_len,
                                     const double *now)
 {
-    decide_in_pieces(limiter, requests, requests_len, &(struct rbk_batch){.now = now});
+    decide_in_pieces(limiter, requests, requests_len, NULL, &(struct rbk_batch){.now = now});
     for (size_t i = 0; i < requests_len; i++) {
         if (requests[i].status != REDBUCKET_OK)
             return requests[i].status;
@@ -289,9 +318,20 @@ enum redbucket_status redbucket_decide_at(struct redbucket_limiter *limiter,
 }
 
 void rbk_decide_waited(struct redbucket_limiter *limiter, struct redbucket_request *requests,
-                       size_t requests_len, double waited)
+                       size_t requests_len, double waited, const bool *gone)
 {
-    decide_in_pieces(limiter, requests, requests_len, &(struct rbk_batch){.waited = waited});
+    decide_in_pieces(limiter, requests, requests_len, gone, &(struct rbk_batch){.waited = waited});
+}
+
+void rbk_decide_late(struct redbucket_limiter *limiter, struct redbucket_request *requests,
+                     size_t requests_len)
+{
+    struct short_piece here;
+    struct piece piece = piece_in_short(&here);
+    struct rbk_batch none = {.waited = 0.0};
+
+    piece.late = true;
+    decide_all(limiter, requests, requests_len, &piece, &none);
 }
 
 enum redbucket_status rbk_request_check(const struct redbucket_limiter *limiter,

@@ -33,6 +33,7 @@ struct rbk_request {
     bool here;       /* a front answered it without asking the store */
     bool aside;      /* a front asks for itself: nobody counts it */
     struct rbk_answer answer;
+    const bool *gone; /* becomes true when nobody waits for it any more; NULL: never */
 };
 
 /*
@@ -81,6 +82,9 @@ struct rbk_store_ops {
      * those that have the same lane, as far as is known, and one lane doesn't wait for another.
      * RBK_NONE for nobody. NULL where it never pays. */
     size_t (*lane)(const struct redbucket_store *store, const struct rbk_request *request);
+
+    /* Answers for a store that has failed, where somebody does. NULL where nobody does. */
+    void (*stand_in)(struct redbucket_store *store, struct rbk_request *requests, size_t len);
 
     void (*close)(struct redbucket_store *store);
     size_t lanes;    /* those of `lane` are below this */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests that end before their answer: cancelled, out of time, destroyed with everything else,
- * left behind by a fork.
+ * Requests that end before their answer: cancelled, out of time, destroyed with everything else.
  */
 #include "asker.h"
 #include "policy.h"
@@ -10,7 +9,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static struct redbucket_limiter *limiter;
@@ -269,7 +267,19 @@ static void test_a_policy_answers_who_is_out_of_time(void **state)
     dispatch();
     assert_int_equal(asked[1].status, REDBUCKET_OK);
     assert_false(asked[1].degraded);
-    /* Nobody is answered by it who has been given up. */
+    /* Nobody is answered by it twice, once late and once when the call is over... */
+    asker_ask(&asked[3], "fourth", 4.0);
+    slow.now += 0.5;
+    asker_ask(&asked[4], "fourth", 5.0);
+    dispatch();
+    slow.now += 0.5;
+    dispatch();
+    assert_true(asked[3].degraded);
+    slow.now += 0.5;
+    dispatch();
+    assert_true(asked[4].degraded);
+    assert_true(slow.calls[1].ended);
+    /* ... nor who has been given up. */
     asker_ask(&asked[2], "third", 3.0);
     dispatch();
     redbucket_async_destroy(asker);
@@ -278,7 +288,7 @@ static void test_a_policy_answers_who_is_out_of_time(void **state)
     struct redbucket_statistics statistics = {.size = sizeof statistics};
 
     assert_int_equal(redbucket_store_statistics(store, &statistics), REDBUCKET_OK);
-    assert_int_equal(statistics.degraded, 1);
+    assert_int_equal(statistics.degraded, 3);
     redbucket_limiter_destroy(open);
     redbucket_store_close(store);
 }
@@ -387,92 +397,6 @@ static void test_the_loop_is_left_first(void **state)
     assert_int_equal(asked[0].called, 1);
 }
 
-/* ---- Forked -----------------------------------------------------------------------------------
- */
-
-#define CHECK(fact)                    \
-    do {                               \
-        if (!(fact))                   \
-            _exit(__LINE__ % 200 + 1); \
-    } while (0)
-
-/* Not with the test's own assertions, which belong to the parent. */
-static _Noreturn void be_child(void)
-{
-    struct redbucket_request request = {.cost = 1.0};
-    int descriptor = redbucket_async_descriptor(asker);
-
-    CHECK(redbucket_async_outstanding(asker) == 0);
-    CHECK(redbucket_async_request(asker, &request, NULL, NULL, NULL) ==
-          REDBUCKET_ERROR_UNSUPPORTED);
-    CHECK(!redbucket_async_cancel(asker, asked[0].id));
-    redbucket_async_dispatch(asker);
-    CHECK(asker_called == 0);
-    redbucket_async_destroy(asker);
-    CHECK(asker_called == 0 && detached == 0);
-    CHECK(fcntl(descriptor, F_GETFD) < 0);
-    _exit(0);
-}
-
-static void check_child(pid_t child)
-{
-    int status = 0;
-
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static void test_a_child_leaves_it_alone(void **state)
-{
-    (void)state;
-    detached = 0;
-    assert_true(redbucket_async_attach(asker, detach, &detached));
-    fill(2);
-    pid_t child = fork();
-
-    if (child == 0)
-        be_child();
-    check_child(child);
-    slow_end(0);
-    assert_true(asker_readable());
-    dispatch();
-    slow_end(1);
-    slow_end(2);
-    assert_true(asker_readable());
-    dispatch();
-    assert_int_equal(asker_count(asked, 4, REDBUCKET_OK), 4);
-    asker_called = 0; /* as `detach` wants it */
-}
-
-static pid_t forked;
-
-static void fork_inside(struct asked *one)
-{
-    (void)one;
-    forked = fork();
-    if (forked == 0)
-        redbucket_async_destroy(asker);
-}
-
-/* The child returns into the turn that it was forked in. */
-static void test_a_child_of_a_callback_may_destroy_it(void **state)
-{
-    (void)state;
-    asker_ask_all(asked, 3, "k");
-    asked[0].then = fork_inside;
-    dispatch();
-    asker_ask(&asked[3], "second", 1.0);
-    dispatch();
-    slow_end(0);
-    forked = -1;
-    dispatch();
-    if (forked == 0)
-        _exit(asker_called == 1 ? 0 : 1);
-    check_child(forked);
-    assert_int_equal(asker_called, 3);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,8 +416,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_callback_may_destroy_it, begin, end),
         cmocka_unit_test_setup_teardown(test_callbacks_of_the_end_begin_nothing, begin, end),
         cmocka_unit_test_setup_teardown(test_the_loop_is_left_first, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_child_leaves_it_alone, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_child_of_a_callback_may_destroy_it, begin, end),
     };
 
     return cmocka_run_group_tests_name("async_ends", tests, NULL, NULL);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Forks beside and in the middle of requests on an event loop: the child leaves everything alone,
+ * and the parent goes on.
+ */
+#include "asker.h"
+#include "slow_store.h"
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct redbucket_limiter *limiter;
+static struct asked asked[8];
+static int detached;
+
+static int begin(void **state)
+{
+    (void)state;
+    limiter = slow_open(2);
+    asker_called = 0;
+    detached = 0;
+    memset(asked, 0, sizeof asked);
+    assert_int_equal(redbucket_async_create(limiter, &asker, NULL), REDBUCKET_OK);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    redbucket_async_destroy(asker);
+    slow_close(limiter);
+    return 0;
+}
+
+static void dispatch(void)
+{
+    redbucket_async_dispatch(asker);
+}
+
+/* Two calls of one request each, and some that wait. */
+static void fill(size_t waiting)
+{
+    asker_ask(&asked[0], "first", 1.0);
+    dispatch();
+    asker_ask(&asked[1], "second", 2.0);
+    dispatch();
+    asker_ask_all(&asked[2], waiting, "waiting");
+    dispatch();
+    assert_int_equal(slow.begun, 2);
+}
+
+static void detach(void *data)
+{
+    assert_ptr_equal(data, &detached);
+    detached++;
+}
+
+#define CHECK(fact)                    \
+    do {                               \
+        if (!(fact))                   \
+            _exit(__LINE__ % 200 + 1); \
+    } while (0)
+
+/* Not with the test's own assertions, which belong to the parent. */
+static _Noreturn void be_child(void)
+{
+    struct redbucket_request request = {.cost = 1.0};
+    int descriptor = redbucket_async_descriptor(asker);
+
+    CHECK(redbucket_async_outstanding(asker) == 0);
+    CHECK(redbucket_async_request(asker, &request, NULL, NULL, NULL) ==
+          REDBUCKET_ERROR_UNSUPPORTED);
+    CHECK(!redbucket_async_cancel(asker, asked[0].id));
+    redbucket_async_dispatch(asker);
+    CHECK(asker_called == 0);
+    redbucket_async_destroy(asker);
+    CHECK(asker_called == 0 && detached == 0);
+    CHECK(fcntl(descriptor, F_GETFD) < 0);
+    _exit(0);
+}
+
+static void check_child(pid_t child)
+{
+    int status = 0;
+
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_a_child_leaves_it_alone(void **state)
+{
+    (void)state;
+    assert_true(redbucket_async_attach(asker, detach, &detached));
+    fill(2);
+    pid_t child = fork();
+
+    if (child == 0)
+        be_child();
+    check_child(child);
+    slow_end(0);
+    assert_true(asker_readable());
+    dispatch();
+    slow_end(1);
+    slow_end(2);
+    assert_true(asker_readable());
+    dispatch();
+    assert_int_equal(asker_count(asked, 4, REDBUCKET_OK), 4);
+}
+
+static pid_t forked;
+
+static void fork_inside(struct asked *one)
+{
+    (void)one;
+    forked = fork();
+    if (forked == 0)
+        redbucket_async_destroy(asker);
+}
+
+/* The child returns into the turn that it was forked in. */
+static void test_a_child_of_a_callback_may_destroy_it(void **state)
+{
+    (void)state;
+    asker_ask_all(asked, 3, "k");
+    asked[0].then = fork_inside;
+    dispatch();
+    asker_ask(&asked[3], "second", 1.0);
+    dispatch();
+    slow_end(0);
+    forked = -1;
+    dispatch();
+    if (forked == 0)
+        _exit(asker_called == 1 ? 0 : 1);
+    check_child(forked);
+    assert_int_equal(asker_called, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_child_leaves_it_alone, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_child_of_a_callback_may_destroy_it, begin, end),
+    };
+
+    return cmocka_run_group_tests_name("async_fork", tests, NULL, NULL);
+}
