@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the measurements and prints them as ratios, with the machine and the versions.
 
-usage: bench/report.py BUILD EMBEDDED SERVER LEASES
+usage: bench/report.py BUILD EMBEDDED SERVER LEASES LOOP
 
 Rates on a shared machine move from run to run; a ratio of two taken in one run moves little. The
 reference is the Python package redbucket 0.1.0: its memory limiter, and its script under
@@ -38,6 +38,7 @@ RATIOS = [
      3.0),
     ("server, arrays of 256, 100,000 keys : original's", "arrays_100000", "original_100000", None,
      None),
+    ("one event loop, 256 outstanding : original's", "loop_100000", "original_100000", ">=", 2.5),
     ("server, 32 threads : one thread", "crowd", "one_thread", ">=", 6.0),
     ("leased hot key, 2 processes : without a lease", "hot_leased", "hot_unleased", ">=", 50.0),
     ("rejected again : clock_gettime", "denied_ns", "clock_ns", "<=", 5.0),
@@ -64,7 +65,7 @@ def original_script(server, sha, keys, count=80_000):
     return float(text.splitlines()[-1].split(",")[1].strip('"'))
 
 
-def measure_saturated(python, server, program, rounds=5):
+def measure_saturated(python, server, programs, rounds=5):
     """The original's script and ours, taking turns, so that both meet the same machine. Lists of
     what each round gave, by name."""
     measured = {}
@@ -78,7 +79,8 @@ def measure_saturated(python, server, program, rounds=5):
                 rates = {f"original_{keys}": original_script(server, sha, keys)}
                 for kind, size in (("batches", 32), ("arrays", 256)):
                     name = f"{kind}_{keys}"
-                    rates.update(values([program, name, url, str(size), str(keys)]))
+                    rates.update(values([programs[0], name, url, str(size), str(keys)]))
+                rates.update(values([programs[1], f"loop_{keys}", url, "256", str(keys)]))
                 for name, rate in rates.items():
                     measured.setdefault(name, []).append(rate)
             server.ask("FLUSHALL")
@@ -87,9 +89,9 @@ def measure_saturated(python, server, program, rounds=5):
     return measured
 
 
-def measure_server(python, program, leases):
+def measure_server(python, program, leases, loop):
     with servers.Server("redis", config=['save ""']) as server:
-        measured = measure_saturated(python, server, program)
+        measured = measure_saturated(python, server, (program, loop))
         server.ask("FLUSHALL")
         measured.update(values([program, server.socket]))
         server.ask("FLUSHALL")
@@ -183,7 +185,7 @@ def show_memory(measured):
 
 
 def main():
-    build, embedded, server, leases = sys.argv[1:5]
+    build, embedded, server, leases, loop = sys.argv[1:6]
     version = ".".join(map(str, servers.version_of(servers.program("redis"))))
     print(f"machine: {machine()}\n{versions(embedded)}\n"
           f"Redis {version}, Python {platform.python_version()}\n")
@@ -194,7 +196,7 @@ def main():
         python = "no-original"
     measured = values([embedded])
     measured.update(values([python, os.path.join(HERE, "original_memory.py")]))
-    measured.update(measure_server(python, server, leases))
+    measured.update(measure_server(python, server, leases, loop))
     measured.update(measure_clusters(server))
     print("rates (best of several rounds)")
     show_rates(measured)
