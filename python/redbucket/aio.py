@@ -164,7 +164,7 @@ def loops_of(limiter: StoreRateLimiter) -> Loops:
 # ---- The limiter -------------------------------------------------------------------------------
 
 
-class AsyncRateLimiter(Permitting):
+class AsyncRateLimiter(Permitting[AsyncPermit]):
     """A limiter's methods as coroutines. ``limiter.aio`` is one, and so is ``AsyncRateLimiter(url)``.
 
     It has the limits, the buckets and the connections of ``limiter``, and may be made and dropped

@@ -14,7 +14,7 @@ from . import _urls
 from ._patience import Patience
 from .data import Health, RateLimit, Response, State, Statistics
 from .errors import StoreError
-from .permits import Permitting
+from .permits import Permit, Permitting
 
 if TYPE_CHECKING:
     from .aio import AsyncRateLimiter
@@ -113,7 +113,7 @@ class RateLimiter(ABC):
         """The answer to a request of these keys."""
 
 
-class StoreRateLimiter(_core.Limiter, Permitting, RateLimiter):
+class StoreRateLimiter(_core.Limiter, Permitting[Permit], RateLimiter):
     """A limiter on a store: decisions are made in C, atomically over all limits of a request.
 
     Safe from any number of threads once configured. The interpreter's lock is not held while others
@@ -125,6 +125,7 @@ class StoreRateLimiter(_core.Limiter, Permitting, RateLimiter):
     """
 
     _place = "?"
+    _permit = Permit
     _loops: Any = None  # those of asyncio that have used it, by aio.py
 
     def __init__(self, url: str, *, clock: Any = None) -> None:

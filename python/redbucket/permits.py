@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generic, Mapping, Optional, Tuple, Type, TypeVar
 
 from . import _core
 from ._rules import Rules, chosen, keys_by
@@ -72,6 +72,9 @@ class Permit(AsyncPermit):
         pass
 
 
+Kind = TypeVar("Kind", bound=AsyncPermit)
+
+
 class Limited:
     """The decorator. What it is given is looked at when the function is called: by then the limiter
     has its limits."""
@@ -121,16 +124,16 @@ class Limited:
         return wrapped
 
 
-class Permitting:
-    """What all limiters offer for blocks and functions."""
+class Permitting(Generic[Kind]):
+    """What all limiters offer for blocks and functions; each has its kind of permits."""
 
-    _permit: Any = Permit
+    _permit: Type[Kind]
 
     def _parts(self, keys: Any, named: Dict[str, Any],
                options: Dict[str, Any]) -> Tuple[Any, Dict[str, Any]]:
         raise NotImplementedError
 
-    def permit(self, keys: Optional[Mapping[str, Any]] = None, /, **named: Any) -> Any:
+    def permit(self, keys: Optional[Mapping[str, Any]] = None, /, **named: Any) -> Kind:
         """A permit for a block: permit(keys, *, cost=1.0, timeout=None).
 
             with limiter.permit(user="alice", timeout=2) as response:
