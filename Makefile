@@ -14,11 +14,14 @@ all: ready-build compile ## build the command and the libraries, in build/ (the 
 demo: setup-build compile ## replay a sample log against two limits, then ask for a few permits
 	@scripts/demo $(BUILD)
 
-check: setup-build setup-servers setup-loops compile ## run every test; the last line counts the cases
+check: setup-build setup-servers setup-loops setup-extras compile ## run every test; the last line counts the cases
 	@scripts/check $(BUILD)
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR when given
 	@scripts/install $(BUILD) '$(PREFIX)' '$(DESTDIR)'
+
+dist: ## write the source archive, redbucket-VERSION.tar.gz, here
+	@scripts/dist
 
 bench: setup-build setup-servers compile ## measure, as ratios in one run
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
@@ -42,9 +45,9 @@ setup-servers:
 	@scripts/setup servers
 	@scripts/servers
 
-# Tests of a loop that isn't to be had are skipped.
-setup-loops:
-	@scripts/setup loops || echo 'setup: going on without'
+# Tests of a loop, or of an installed file for a program, that isn't to be had are skipped.
+setup-loops setup-extras: setup-%:
+	@scripts/setup $* || echo 'setup: going on without'
 
 # Ninja knows better than make what is out of date, so these are never files to make.
 setup-%:
@@ -59,5 +62,5 @@ compile: configure
 configure:
 	@scripts/configure $(BUILD) '$(PREFIX)'
 
-.PHONY: all demo check install bench sanitize fuzz lint clean help compile configure
+.PHONY: all demo check install dist bench sanitize fuzz lint clean help compile configure
 .NOTPARALLEL:

@@ -68,6 +68,18 @@ class Libraries(unittest.TestCase):
         self.assertTrue(symbols)
         self.assertEqual([], sorted(s for s in symbols if not s.startswith("redbucket_")))
 
+    def test_exports_are_those_of_the_list_and_each_has_its_version(self):
+        """The list says since which version a program that calls something needs the library."""
+        with open(os.path.join(SOURCE, "src", "libredbucket.sym"), encoding="utf-8") as file:
+            text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+        listed = set()
+        for node, names in re.findall(r"(\w+) \{\s*global:(.*?)(?:local:|\})", text, re.DOTALL):
+            listed |= {f"{name}@@{node}" for name in re.findall(r"(redbucket_\w+);", names)}
+        lines = output_of("nm", "-D", "--with-symbol-versions", "--defined-only", SHARED).splitlines()
+        exported = {line.split()[-1] for line in lines if line.split()[1] != "A"}
+        self.assertEqual(listed, exported)
+        self.assertIn(f"REDBUCKET_{SONAME.rsplit('.', 1)[1]} {{", text)
+
     def test_static_library_defines_only_its_own_prefixes(self):
         symbols = global_symbols(STATIC, "-g")
         self.assertTrue(symbols)
@@ -201,7 +213,8 @@ class Installed(unittest.TestCase):
     def test_nothing_else_is_there(self):
         known = re.compile(
             r"/(bin/redbucket|include/redbucket/(adapters/)?\w+\.h|lib\w*/.*libredbucket\.(a|so[.0-9]*)"
-            r"|lib\w*/.*pkgconfig/redbucket\.pc|share/(man|doc|bash-completion|zsh|fish)/.*)$"
+            r"|lib\w*/.*pkgconfig/redbucket\.pc|lib\w*/.*cmake/redbucket/redbucketConfig(Version)?\.cmake"
+            r"|share/(man|doc|bash-completion|zsh|fish)/.*)$"
         )
         self.assertEqual([], sorted(path for path in self.files.values() if not known.search(path)))
 
@@ -234,6 +247,40 @@ class Installed(unittest.TestCase):
         program = self.build(CC, "static", libs + self.private_libs())
         self.assertNotIn(("NEEDED", SONAME), dynamic_section(program))
         self.assertEqual("accepted", output_of(program).split()[1])
+
+    def cmake(self, wanted=""):
+        """What CMake makes of a stranger's project, in a folder of its own."""
+        if not shutil.which("cmake"):
+            self.skipTest("no CMake")
+        folder = tempfile.mkdtemp(prefix="cmake-", dir=self.root)
+        more = {"CXX": shlex.join(CXX)} if CXX else {}
+        environment = {**os.environ, "CC": shlex.join(CC), **more}
+        configured = subprocess.run(
+            ["cmake", "-S", os.path.join(HERE, "cmake"), "-B", folder, f"-DWANTED={wanted}",
+             f"-DCONSUMER={os.path.join(HERE, 'consumer.c')}",
+             f"-DMORE_LANGUAGES={'CXX' if CXX else ''}",
+             f"-Dredbucket_DIR={os.path.dirname(self.files['redbucketConfig.cmake'])}"],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return folder, configured.returncode, configured.stdout
+
+    def test_programs_of_cmake_run(self):
+        folder, status, said = self.cmake("0.1")
+        self.assertEqual(0, status, said)
+        version = self.pkg_config("--modversion")[0]
+        self.assertIn(f"-- redbucket is {version}\n", said)
+        output_of("cmake", "--build", folder)
+        names = ["shared", "static"] + ["shared_cxx", "static_cxx"] * bool(CXX)
+        for name in names:
+            program = os.path.join(folder, name)
+            needs = ("NEEDED", SONAME) in dynamic_section(program)
+            self.assertEqual(name.startswith("shared"), needs, name)
+            self.assertEqual([version, "accepted"], self.run_with_library(program), name)
+
+    def test_cmake_is_told_of_a_version_that_is_too_old_or_another(self):
+        for wanted, good in (("", True), ("0.1.0", True), ("0.0.9", True), ("0.2", False),
+                             ("1.0", False)):
+            status, said = self.cmake(wanted)[1:]
+            self.assertEqual(good, status == 0, f"{wanted}: {said}")
 
     def test_program_in_cxx_runs_with_the_shared_library(self):
         if not CXX:
