@@ -46,6 +46,7 @@ struct top {
     struct cli_top *passes;
     struct redbucket_statistics statistics;
     double counted; /* when that was */
+    double tried;   /* when it was to be counted last */
     double seconds; /* from the count before to that */
     struct cli_top_table table;
     double drawn;
@@ -242,10 +243,11 @@ static void count(struct top *top)
     const double then = top->counted;
     struct cli_top_table *table = &top->table;
 
+    top->tried = monotonic_seconds();
     top->statistics.size = sizeof(top->statistics);
     if (redbucket_store_statistics(top->plan.store, &top->statistics) != REDBUCKET_OK)
         return;
-    top->counted = monotonic_seconds();
+    top->counted = top->tried;
     top->seconds = before.size != 0 ? top->counted - then : 0.0;
     *table = (struct cli_top_table){
         .known = top->statistics.capacity > 0,
@@ -270,7 +272,6 @@ static int watch(struct top *top)
     int result = CLI_DONE;
 
     for (uint64_t passes = 0, frames = 0; result == CLI_DONE || top->begun; passes++) {
-        const double start = monotonic_seconds();
         const int went = pass(top);
 
         result = went != CLI_DONE ? went : result;
@@ -284,7 +285,7 @@ static int watch(struct top *top)
         frames += top->live || passes > 0;
         if (top->frames > 0 && frames >= top->frames)
             break;
-        rest_until(top, start + top->interval);
+        rest_until(top, top->tried + top->interval);
         if (top->ended)
             break;
     }
@@ -415,7 +416,7 @@ const struct cli_command rbk_cli_top_command = {
             "\n"
             "  --once        print one frame, on a terminal, too\n"
             "  --frames N    end after so many frames\n"
-            "  --interval T  from one pass to the next; 2 s when not given\n"
+            "  --interval T  between two passes; 2 s when not given\n"
             "  --rows N      so many keys, at most 256; 20 where frames are printed\n"
             "  --level       the fullest keys first\n"
             "  --zone ZONE   only buckets of this zone\n"

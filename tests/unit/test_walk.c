@@ -82,7 +82,7 @@ static void see(void *data, const struct redbucket_bucket *bucket)
     seen->in_step++;
     assert_null(bucket->name);
     assert_false(bucket->guessed);
-    if (bucket->key_len == 6) {
+    if (bucket->key_len == 6 && bucket->key[0] == 'k') {
         memcpy(text, bucket->key, 6);
         seen->times[strtoul(text + 1, NULL, 10) % NUMBERED]++;
         return;
