@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import weakref
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
@@ -89,6 +90,7 @@ class Driver:
         self.loop = loop
         self.core = _core.Async(limiter, settle)
         self.process = os.getpid()
+        self.thread = threading.get_ident()
         self.ending = False
         loop.add_reader(self.core.fileno(), dispatch, weakref.ref(self))
 
@@ -116,7 +118,12 @@ class Driver:
             pass  # another thread's, which left requests behind; they stay
 
     def close(self) -> None:
-        self.in_loop(self.end_when_idle)
+        """A loop that stands still may never turn again."""
+        ours = (self.process, self.thread) == (os.getpid(), threading.get_ident())
+        if ours and not self.loop.is_running() and not self.loop.is_closed():
+            self.end_when_idle()
+        else:
+            self.in_loop(self.end_when_idle)
 
     def __del__(self) -> None:
         if hasattr(self, "core") and self.core.fileno() >= 0:

@@ -42,6 +42,16 @@ def test_closed_with_requests_under_way(own_server, own_limiter, run):
     run(main())
 
 
+def test_closed_while_its_loop_stands_still(limiter):
+    loop = asyncio.new_event_loop()
+    before = open_files()
+    assert loop.run_until_complete(limiter.aio.request(a="k")).accepted
+    assert open_files() > before
+    limiter.close()
+    assert open_files() == before
+    loop.close()
+
+
 def test_a_loop_that_is_closed_with_requests_under_way(own_server, own_limiter):
     async def begin():
         await own_limiter.aio.request(a="k")
@@ -150,6 +160,27 @@ def test_a_child_of_fork_has_loops_of_its_own(limiter):
         return accepted
 
     assert asyncio.run(main()) == 100
+
+
+def close_and_ask(limiter, results):
+    limiter.close()
+    results.put(limiter.closed)
+
+
+def test_a_child_of_fork_that_closes_leaves_its_parent_alone(limiter):
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    loop = asyncio.new_event_loop()
+    assert loop.run_until_complete(limiter.aio.request(a="k")).accepted
+    child = context.Process(target=close_and_ask, args=(limiter, results))
+    child.start()
+    assert results.get(timeout=60)
+    child.join(60)
+    assert child.exitcode == 0
+    again = asyncio.wait_for(limiter.aio.request(a="k"), 30)
+    assert loop.run_until_complete(again).accepted
+    limiter.close()
+    loop.close()
 
 
 ENDS = {
