@@ -40,7 +40,9 @@ def remote_user(environ: Environ) -> Optional[str]:
 
 def header(name: str) -> KeyFunction:
     """A rule: the value of a header field, which any client can choose; None when it has none."""
-    variable = "HTTP_" + name.upper().replace("-", "_")
+    variable = name.upper().replace("-", "_")
+    if variable not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+        variable = "HTTP_" + variable
     return lambda environ: text_of(environ.get(variable))
 
 

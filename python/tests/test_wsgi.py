@@ -190,6 +190,8 @@ def test_keys_that_are_odd(clock):
         assert call(web, HTTP_X_API_KEY=value).status in (429, 400)
     assert call(web, HTTP_X_API_KEY="").get("RateLimit") is None
     assert call(web).get("RateLimit") is None
+    assert header("Content-Type")({"CONTENT_TYPE": "text/plain"}) == "text/plain"
+    assert header("user-agent")({"HTTP_USER_AGENT": "a"}) == "a"
 
 
 def test_a_key_that_is_too_long_is_the_clients_fault(clock):
