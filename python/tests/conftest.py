@@ -66,3 +66,13 @@ def own_server():
     """A server of this test's own, to be broken."""
     with servers.Server("redis") as server:
         yield server
+
+
+@pytest.fixture
+def shared_name():
+    """A name for shared memory, which is gone with the test."""
+    name = f"rbt-{os.getpid()}-{os.urandom(4).hex()}-{next(numbers)}"
+    yield name
+    for path in os.listdir("/dev/shm"):
+        if path.endswith(name):
+            os.unlink(os.path.join("/dev/shm", path))

@@ -192,13 +192,8 @@ class TestLooking:
 
 class TestShared:
     @pytest.fixture
-    def name(self):
-        import os
-        name = f"rbt-{os.getpid()}-{os.urandom(4).hex()}"
-        yield name
-        for path in (f"/dev/shm/{name}", f"/dev/shm/redbucket-{name}"):
-            if os.path.exists(path):
-                os.unlink(path)
+    def name(self, shared_name):
+        return shared_name
 
     def test_by_name(self, name):
         one, other = (SharedMemoryRateLimiter(name, size="1m", mode=0o600) for _ in range(2))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Limits in real time, on each kind of store: who asks at known moments gets known answers."""
 
-import os
 import threading
 import time
 
@@ -21,14 +20,11 @@ SLACK = .06
 
 
 @pytest.fixture(params=["memory", "shared", "script", "transaction"])
-def limiter(request, server_url, key_format):
+def limiter(request, server_url, key_format, shared_name):
     if request.param == "memory":
         yield InMemoryRateLimiter()
     elif request.param == "shared":
-        name = f"rbt-{os.getpid()}-{time.monotonic_ns()}"
-        yield SharedMemoryRateLimiter(name, size="1m")
-        os.unlink(next(path for path in (f"/dev/shm/{name}", f"/dev/shm/redbucket-{name}",
-                                         f"/dev/shm/redbucket.{name}") if os.path.exists(path)))
+        yield SharedMemoryRateLimiter(shared_name, size="1m")
     else:
         kind = {"script": RedisScriptRateLimiter, "transaction": RedisTransactionalRateLimiter}
         yield kind[request.param](server_url, key_format)
