@@ -107,6 +107,29 @@ static void test_a_server_that_hangs_keeps_nobody_for_longer(void **state)
     turner_close(&turner);
 }
 
+/* In one call with somebody who has more time. */
+static void test_whoever_came_first_is_answered_first(void **state)
+{
+    struct turner turner;
+
+    (void)state;
+    open_with(&turner, TIMEOUT_Q);
+    turner_recover(&turner, "k");
+    /* Until the timer of before has rung. */
+    test_pause(TIMEOUT);
+    turner_turn(&turner, 10);
+    assert_int_equal(kill(server->pid, SIGSTOP), 0);
+    turner_ask(&turner, "k");
+    test_pause(0.25);
+    turner_ask(&turner, "k");
+    turner_run(&turner);
+    assert_int_equal(kill(server->pid, SIGCONT), 0);
+    assert_int_equal(turner.failed[REDBUCKET_ERROR_TIMEOUT], 2);
+    test_control_check(turner.latest, TIMEOUT);
+    turner_recover(&turner, "k");
+    turner_close(&turner);
+}
+
 /* ---- On the way to a server -------------------------------------------------------------------
  */
 
@@ -231,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_a_server_goes_and_comes_back),
         cmocka_unit_test(test_a_policy_answers_meanwhile),
         cmocka_unit_test(test_a_server_that_hangs_keeps_nobody_for_longer),
+        cmocka_unit_test(test_whoever_came_first_is_answered_first),
         cmocka_unit_test(test_a_slow_name_server_keeps_nobody),
         cmocka_unit_test(test_a_look_up_can_be_given_up),
         cmocka_unit_test(test_a_slow_handshake_keeps_nobody),
