@@ -47,15 +47,15 @@ class Answer(asyncio.Future[Any]):
     """What a task waits for. Cancelled, it gives the request up at once: by the time that the task
     hears of it the request could have been sent, or the loop could have ended."""
 
-    def __init__(self, core: _core.Async, loop: Loop) -> None:
-        super().__init__(loop=loop)
-        self.core = core
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(loop=driver.loop)
+        self.driver = driver
         self.number = 0
 
     def cancel(self, *args: Any, **named: Any) -> bool:
         cancelled = super().cancel(*args, **named)
-        if cancelled and self.core.cancel(self.number):
-            self.core.dispatch()
+        if cancelled and self.driver.core.cancel(self.number):
+            self.driver.dispatch()
         return cancelled
 
 
@@ -216,7 +216,7 @@ class AsyncRateLimiter(Permitting[AsyncPermit]):
     # ---- Asking ------------------------------------------------------------------------------
 
     def _ask(self, driver: Driver, keys: Optional[Keys], named: Dict[str, Any]) -> Answer:
-        answer = Answer(driver.core, driver.loop)
+        answer = Answer(driver)
         answer.number = driver.core.request(answer, keys, **named)
         return answer
 
@@ -253,7 +253,7 @@ class AsyncRateLimiter(Permitting[AsyncPermit]):
     def _give_up(self, answer: Answer, keys: Optional[Keys], named: Dict[str, Any]) -> None:
         """Of a request that failed, or whose task goes away; its loop may be closed by then."""
         if not answer.done():
-            answer.core.cancel(answer.number)
+            answer.driver.core.cancel(answer.number)
         elif not answer.cancelled() and answer.exception() is None and answer.result().accepted:
             self.give_back_soon(answer.result(), keys, **named)
 
