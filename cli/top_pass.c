@@ -12,7 +12,7 @@
 #include <sys/random.h>
 
 #define TRACKS ((size_t)1 << 18)
-#define PROBES 8u
+#define PROBES 64u
 
 /* The tick by which the model is lenient, in seconds. */
 #define TICK 2e-6
