@@ -11,7 +11,7 @@
 static bool same_key(const struct rbk_hit *one, const struct rbk_hit *other)
 {
     return one->hash == other->hash && one->key_len == other->key_len &&
-           memcmp(one->key.bytes, other->key.bytes, one->key.len) == 0;
+           (one->key.len == 0 || memcmp(one->key.bytes, other->key.bytes, one->key.len) == 0);
 }
 
 /* The hit of the set that hit this key hardest. */

@@ -32,19 +32,19 @@ int rbk_limit_sets_check_name(const char *name, const struct rbk_tries *tries)
 /* The address that every set uses for this name. */
 static const char *name_of(struct rbk_limit_sets *sets, const char *name)
 {
-    for (size_t i = 0; i < sets->names_len; i++)
-        if (strcmp(sets->names[i], name) == 0)
-            return sets->names[i];
+    for (const char **known = sets->names; *known; known++)
+        if (strcmp(*known, name) == 0)
+            return *known;
     sets->names[sets->names_len++] = name;
     return name;
 }
 
-/* Begins a set with the limits of the context and room for `more`. */
+/* Begins a set with the limits of the context and room for `more`, and a NULL. */
 static int set_begin(struct rbk_limit_sets *sets, const struct cli_context *context,
                      const char *name, size_t more)
 {
     struct rbk_limit_set *set = &sets->sets[sets->len++];
-    const size_t most = context->limits_len + more;
+    const size_t most = context->limits_len + more + 1;
 
     set->name = name;
     set->limits = calloc(most, sizeof(struct redbucket_named_limit *));
@@ -65,7 +65,7 @@ static void set_put(struct rbk_limit_sets *sets, struct redbucket_named_limit *l
     struct rbk_limit_set *set = &sets->sets[sets->len - 1];
     size_t at = 0;
 
-    while (at < set->limits_len && strcmp(set->limits[at]->name, limit->name) != 0)
+    while (set->limits[at] && strcmp(set->limits[at]->name, limit->name) != 0)
         at++;
     set->limits[at] = limit;
     set->names[at] = name_of(sets, limit->name);

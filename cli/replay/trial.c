@@ -39,6 +39,8 @@ struct lanes {
 static bool table_init(struct table *table, size_t trials, size_t capacity)
 {
     *table = (struct table){.trials = trials, .capacity = capacity};
+    if (capacity == 0) /* doubled beyond what can be counted */
+        return false;
     table->hashes = calloc(capacity, sizeof(*table->hashes));
     table->stamps = malloc(capacity * sizeof(*table->stamps));
     table->levels = malloc(capacity * trials * sizeof(*table->levels));
