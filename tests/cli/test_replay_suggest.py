@@ -115,6 +115,14 @@ class Smallest(SuggestTest):
         self.assertEqual(one["a_minute"], min(rate["a_minute"] for rate in one["rates"]))
         self.assertEqual(one["a_minute"], int(one["burst"] + 1 + 60 * one["rate"] + 1e-6))
 
+    def test_of_equals_the_slowest_is_suggested(self):
+        # 6 at once and 2 a minute later: 1/m needs a burst of 6 and 2/m one of 5, both let 7 in.
+        self.log = self.write("equal.log", text([common(NOON)] * 6 + [common(NOON + 60)] * 2))
+        one = self.suggest("100%")["limits"]["ip"]
+        bursts = {rate["rate"]: (rate["burst"], rate["a_minute"]) for rate in one["rates"]}
+        self.assertEqual((bursts["1/m"], bursts["2/m"]), ((6, 8), (5, 8)))
+        self.assertEqual(one["limit"], "ip:1/m,burst=6")
+
     def test_several_limits_keep_the_share_together(self):
         status, out, err = self.run_command("--json", "replay", "--suggest", "97%", *KEY, *PAGE,
                                             self.log)
