@@ -7,13 +7,16 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import tables
 from command import REDBUCKET
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(SOURCE, "completion"))
+import tables  # noqa: E402
+
 PAGES = ["libredbucket.3", "redbucket.1", "redbucket-stores.7", "redbucket.conf.5"]
 
 
@@ -134,13 +137,16 @@ class Stores(unittest.TestCase):
         self.assertEqual(there | {"memory", "shm"}, named)
 
     def test_examples_are_urls(self):
-        for url in re.findall(r"^\.It Li (\S+)$", section("redbucket-stores.7", "Sh", "EXAMPLES"),
-                              re.MULTILINE):
-            if "ca=" in url:
-                continue  # reads the file
-            run = subprocess.run([os.path.abspath(REDBUCKET), "-c", "/dev/null", "-s", url,
-                                  "-l", "a:1", "peek"],
-                                 check=False, text=True, stderr=subprocess.PIPE)
+        urls = re.findall(r"^\.It Li (\S+)$", section("redbucket-stores.7", "Sh", "EXAMPLES"),
+                          re.MULTILINE)
+        self.assertLess(2, len(urls))
+        for url in urls:
+            if url.startswith("shm:") or "ca=" in url:
+                continue  # would be made; names a file
+            run = subprocess.run(
+                [os.path.abspath(REDBUCKET), "-c", "/dev/null", "-s", re.sub(r"192\.0\.2\.\d", "[::1]", url),
+                 "-l", "a:1", "peek", "a="], check=False, text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE)
             self.assertNotIn("store URL", run.stderr, url)
 
 

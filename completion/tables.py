@@ -42,3 +42,31 @@ class Tables:
         behind = ["--", "true"] if command == "run" else []  # whose own arguments end before that
         said = self._say("-c", "/dev/null/none", *words, *behind).stderr
         return "expected a value" in said
+
+    def choices(self, command, option):
+        """The words that an option may have for its value, where it has a list of them."""
+        said = self._say("-c", "/dev/null/none", command, option, "no-such-word", "file").stderr
+        found = re.search(rf"{option} no-such-word: expected (.*)$", said, re.MULTILINE)
+        words = re.split(r", | or ", found[1]) if found else []
+        return words if all(re.fullmatch(r"[a-z]+", word) for word in words) else []
+
+    def stores(self):
+        """How the URLs of stores begin."""
+        said = self._say("-c", "/dev/null", "-s", "no-such-store:", "check").stderr
+        kinds = said.rpartition("expected ")[2].strip()
+        return [kind.removesuffix("NAME") for kind in re.split(r", | or ", kinds)]
+
+    def described(self, command):
+        """{option: (what stands behind it in the help, its description)}, of the command alone."""
+        found, last = {}, None
+        for line in self.help(command).splitlines():
+            begins = re.match(r"  (--[a-z-]+)(\[=\w+\]| \S+)?(?: -o FILE)?  +(\S.*)$", line)
+            goes_on = re.match(r"    +(\S.*)$", line)
+            if begins and begins[1] not in found:
+                last = begins[1]
+                found[last] = (begins[2] or "", begins[3])
+            elif goes_on and last:
+                found[last] = (found[last][0], f"{found[last][1]} {goes_on[1]}")
+            else:
+                last = None
+        return found
