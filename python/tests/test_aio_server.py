@@ -119,12 +119,16 @@ def test_many_of_which_one_fails(limiter, client, key_format):
 def test_acquire_waits(server_url, key_format, run):
     async def main():
         with RedisRateLimiter(server_url, key_format=key_format) as limiter:
-            limiter.configure(a=limit("a", 50, delay=1))
+            limiter.configure(a=limit("a", 50, delay=1), b=limit("b", 1e-3, delay=1))
             begun = time.monotonic()
             responses = [await limiter.aio.acquire(a="k") for _ in range(5)]
             assert all(response == (True, 0.0) for response in responses)
             assert time.monotonic() - begun > 0.07
-            assert (await limiter.aio.acquire(a="k", timeout=0.001)) == REJECTED
+            await limiter.aio.request(b="k")
+            before = limiter.state("b", "k").value
+            late = await limiter.aio.acquire(b="k", timeout=0.01)
+            assert late == REJECTED and 900 < late.retry_after < 1000
+            assert limiter.state("b", "k").value == pytest.approx(before, abs=0.5)
 
     run(main())
 
@@ -229,7 +233,7 @@ def test_a_server_that_hangs_doesnt_stop_the_loop(own_server, run):
                 ticks += 1
             took = time.monotonic() - begun
         assert all(type(one.exception()) is StoreTimeoutError for one in hanging)
-        assert ticks > 5 and 0.25 < took < 5
+        assert ticks > 2 and 0.25 < took < 5
         limiter.close()
 
     run(main())
