@@ -16,7 +16,7 @@ import sys
 import tables
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HEAD = "# SPDX-License-Identifier: MIT\n# Made by completion/make.py; the parts that stay are in %s.\n"
+HEAD = "# Made by completion/make.py; the parts that stay are in %s.\n"
 
 # The common options: letter or none, long name, what its value is, description.
 COMMON = {
