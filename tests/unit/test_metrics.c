@@ -29,6 +29,7 @@ static const struct redbucket_statistics served = {
     .failed = 3,
     .degraded = 4,
     .denied = 5,
+    .leased = 6,
 };
 
 static const char *write_text(const struct redbucket_metered *stores, size_t len)
@@ -66,6 +67,10 @@ static void test_a_table_and_a_server_tell_what_they_know(void **state)
         "# TYPE redbucket_denied_requests counter\n"
         "# HELP redbucket_denied_requests Requests rejected without asking the server.\n"
         "redbucket_denied_requests_total{store=\"there\"} 5\n"
+        "# TYPE redbucket_leased_requests counter\n"
+        "# HELP redbucket_leased_requests Requests accepted out of a lease, without asking the "
+        "server.\n"
+        "redbucket_leased_requests_total{store=\"there\"} 6\n"
         "# TYPE redbucket_failed_requests counter\n"
         "# HELP redbucket_failed_requests Requests that the server failed to answer.\n"
         "redbucket_failed_requests_total{store=\"there\"} 3\n"
