@@ -15,6 +15,7 @@
 #include "fork_page.h"
 #include "limiter.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* So many whose time is over are dealt with at a time, and in one turn; the rest in the next. */
@@ -67,7 +68,7 @@ enum redbucket_status redbucket_async_create(struct redbucket_limiter *limiter,
                         "asynchronous form: this system has no ucontext");
     made = calloc(1, sizeof *made);
     if (made == NULL)
-        return rbk_fail(error, REDBUCKET_ERROR_MEMORY, -1, "asynchronous form: out of memory");
+        return rbk_fail_system(error, ENOMEM, "asynchronous form");
     made->limiter = limiter;
     made->timeout = limiter->store->timeout;
     made->aging.place = RBK_BY_AGE;
@@ -75,7 +76,7 @@ enum redbucket_status redbucket_async_create(struct redbucket_limiter *limiter,
     if (status == REDBUCKET_OK)
         status = rbk_fork_page_map(sizeof *made->live, (void **)&made->live, error);
     if (status == REDBUCKET_OK && !rbk_lanes_init(&made->lanes, limiter, &made->reactor))
-        status = rbk_fail(error, REDBUCKET_ERROR_MEMORY, -1, "asynchronous form: out of memory");
+        status = rbk_fail_system(error, ENOMEM, "asynchronous form");
     if (status != REDBUCKET_OK) {
         free_all(made);
         return status;

@@ -8,6 +8,7 @@
  * sanitizer.
  */
 #include "inside.h"
+#include "redbucket/async.h"
 #include "redbucket/walk.h"
 #include "stores.h"
 #include "test.h"
@@ -372,6 +373,64 @@ static void walking_survives_each_failure(void **state)
     redbucket_store_close(store);
 }
 
+/* Creates one, again and again until no allocation fails. */
+static struct redbucket_async *create_with_each_failure(struct redbucket_limiter *limiter)
+{
+    long blocks = memory.blocks, mapped = memory.mapped;
+
+    for (unsigned long nth = 1;; nth++) {
+        struct redbucket_async *async = NULL;
+        struct redbucket_error error;
+
+        fail_the(nth);
+        enum redbucket_status status = redbucket_async_create(limiter, &async, &error);
+
+        if (memory.made < nth) {
+            assert_int_equal(status, REDBUCKET_OK);
+            return async;
+        }
+        assert_out_of_memory(status, &error);
+        assert_null(async);
+        assert_int_equal(memory.blocks, blocks);
+        assert_int_equal(memory.mapped, mapped);
+    }
+}
+
+static void count_status(void *data, const struct redbucket_request *decided)
+{
+    ((unsigned *)data)[decided->status]++;
+}
+
+static void asking_on_a_loop_survives_each_failure(void **state)
+{
+    struct redbucket_store *store = test_store_open("memory:?size=64k");
+    struct redbucket_limiter *limiter = test_limiter(store, &(struct redbucket_limit){.rate = 1});
+    struct redbucket_key key = {.limit = "a", .key = "k"};
+    struct redbucket_request request = {.keys = &key, .keys_len = 1, .cost = 1};
+    unsigned statuses[REDBUCKET_CANCELLED + 1] = {0};
+    struct redbucket_async *async = create_with_each_failure(limiter);
+    enum redbucket_status status = REDBUCKET_ERROR_MEMORY;
+    unsigned long nth = 0;
+
+    (void)state;
+    /* The request itself, and room to know it and some more by their numbers. */
+    while (status == REDBUCKET_ERROR_MEMORY) {
+        fail_the(++nth);
+        status = redbucket_async_request(async, &request, count_status, statuses, NULL);
+        assert_int_equal(redbucket_async_outstanding(async), status == REDBUCKET_OK);
+    }
+    assert_int_equal(nth, 3);
+    fail_from(1);
+    redbucket_async_dispatch(async);
+    assert_int_equal(statuses[REDBUCKET_OK], 1);
+    fail_the(0);
+    redbucket_async_destroy(async);
+    redbucket_limiter_destroy(limiter);
+    redbucket_store_close(store);
+    assert_int_equal(memory.blocks, 0);
+    assert_int_equal(memory.mapped, 0);
+}
+
 static void deciding_allocates_nothing(void **state)
 {
     char url[256];
@@ -407,6 +466,7 @@ int main(void)
         cmocka_unit_test_setup(adding_limits_survives_each_failure, fail_none),
         cmocka_unit_test_setup(growing_survives_each_failure, fail_none),
         cmocka_unit_test_setup(walking_survives_each_failure, fail_none),
+        cmocka_unit_test_setup(asking_on_a_loop_survives_each_failure, fail_none),
         cmocka_unit_test_setup(deciding_allocates_nothing, fail_none),
     };
 
