@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 import warnings
@@ -158,7 +159,7 @@ class StoreRateLimiter(_core.Limiter, Permitting[Permit], RateLimiter):
         if self._loops is not None:
             self._loops.close()
 
-    @property
+    @functools.cached_property
     def aio(self) -> AsyncRateLimiter:
         """The same limits, buckets and connections for coroutines: ``await limiter.aio.request()``."""
         from .aio import AsyncRateLimiter
