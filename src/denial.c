@@ -37,8 +37,8 @@ struct bucket {
 struct entry {
     atomic_uint version;
     _Atomic(uint64_t) signature;
-    _Atomic(double) until; /* by the clock here */
-    _Atomic(double) sent;
+    _Atomic(double) until; /* by the clock here, as the next */
+    _Atomic(double) received;
     _Atomic(double) now; /* the server's, when it rejected */
     _Atomic(double) cost;
     struct bucket buckets[CLAIMS_MAX];
@@ -199,7 +199,8 @@ static bool recall(struct denial *denial, struct rbk_request *request, const str
     version = begin_reading(entry);
     if (!(here < get(&entry->until)) || !is_about(entry, request, sought))
         return false;
-    request->ask.now = get(&entry->now) + (here - get(&entry->sent));
+    /* Whoever waits for as long as this says has waited long enough. */
+    request->ask.now = get(&entry->now) + fmax(here - get(&entry->received), 0.0);
     for (size_t i = 0; i < request->len; i++) {
         const struct bucket *bucket = &entry->buckets[i];
 
@@ -251,7 +252,7 @@ static void learn(struct denial *denial, const struct rbk_request *request,
         return;
     atomic_store_explicit(&entry->signature, sought->signature, memory_order_relaxed);
     set(&entry->until, sent + fmin(request->answer.retry_after, denial->time));
-    set(&entry->sent, sent);
+    set(&entry->received, denial->clock());
     set(&entry->now, request->ask.now);
     set(&entry->cost, request->ask.cost);
     for (size_t i = 0; i < request->len; i++)

@@ -3,10 +3,12 @@
  * The denial cache: what a server has just rejected is rejected here until it could pass.
  *
  * A rejection brings the states of its buckets and the server's time. Others can only fill these
- * buckets further, so until they have drained far enough the model gives the server's answer here:
- * the server's clock is taken to be where it was, plus what has gone by here since the request was
- * sent, which is never less. The verdicts are those of the buckets as they were; what others have
- * taken since shows when the server is asked again.
+ * buckets further, so until they have drained far enough the model gives the server's answer here.
+ * How far the server's clock has come is only known within the time that the request took. It is
+ * rejected here for as long as it would be if the server had decided when it was sent: never longer
+ * than by the server. What it is told counts from when the answer was received, so that whoever
+ * waits for that long has waited long enough. The verdicts are those of the buckets as they were;
+ * what others have taken since shows when the server is asked again.
  *
  * What can empty a bucket earlier: a refund, a charge that goes wrong, a reset or a permit given
  * back here makes this forget what it knows of the bucket at once; the same elsewhere, a lost

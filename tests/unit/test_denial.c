@@ -268,6 +268,28 @@ static void it_is_counted(void **unused)
     store->ops->close(store);
 }
 
+/* The server decided at some moment between sending and receiving: what is told counts from the
+ * last, however long that took. */
+static void whoever_waits_for_as_long_as_told_is_accepted(void **state)
+{
+    struct redbucket_store *store = model_store_make();
+    struct model_ask ask;
+
+    (void)state;
+    assert_true(model_request(store, 2, "a"));
+    model_store.travel = 0.1;
+    assert_false(model_request(store, 1, "a"));
+    model_store.travel = 0.0;
+    model_store_pass(0.3);
+    (void)model_store_asked();
+    assert_false(model_send(store, model_ask(&ask, RBK_REQUEST, 1, model_slow, "a")));
+    assert_int_equal(model_store_asked(), 0);
+    model_store_pass(ask.request.answer.retry_after);
+    assert_true(model_request(store, 1, "a"));
+    assert_int_equal(model_store_asked(), 1);
+    store->ops->close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +306,7 @@ int main(void)
         cmocka_unit_test(failures_are_not_kept),
         cmocka_unit_test(what_steps_filled_for_a_moment_is_not_kept),
         cmocka_unit_test(it_is_counted),
+        cmocka_unit_test(whoever_waits_for_as_long_as_told_is_accepted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
