@@ -104,15 +104,19 @@ const timeScale = (axis) => ({
 
 const countScale = () => ({range: (plot, min, max) => [0, max > 0 ? max * 1.06 : 1]});
 
-/* Labels of times: the date where a day begins, and at the first of them. */
-const tickTexts = (plot, splits) => splits.map((seconds, index) => {
-    const date = new Date(seconds * 1000).toISOString();
+/* Labels of times: the date where a day begins, and at the first of them that has room for it. */
+const tickTexts = (plot, splits) => {
     const near = splits.length > 1 ? splits[1] - splits[0] : 1;
-    if (near % 86400 === 0)
-        return date.slice(0, -14);
-    const time = near % 60 === 0 ? date.slice(-13, -8) : date.slice(-13, near % 1 === 0 ? -5 : -1);
-    return index === 0 || seconds % 86400 === 0 ? `${time}\n${date.slice(0, -14)}` : time;
-});
+    const first = splits.length > 1 && plot.valToPos(splits[0], "x") < 36 ? 1 : 0;
+    return splits.map((seconds, index) => {
+        const date = new Date(seconds * 1000).toISOString();
+        if (near % 86400 === 0)
+            return date.slice(0, -14);
+        const time = near % 60 === 0 ? date.slice(-13, -8) : date.slice(-13, near % 1 === 0 ? -5 : -1);
+        const dated = index === first || (index > first && seconds % 86400 === 0);
+        return dated ? `${time}\n${date.slice(0, -14)}` : time;
+    });
+};
 
 const baseAxis = (more) => ({
     stroke: colour("soft"),
