@@ -193,6 +193,7 @@ static bool recall(struct denial *denial, struct rbk_request *request, const str
 {
     const struct entry *entry = find(denial, sought->signature);
     unsigned version;
+    double since;
 
     if (entry == NULL)
         return false;
@@ -200,7 +201,8 @@ static bool recall(struct denial *denial, struct rbk_request *request, const str
     if (!(here < get(&entry->until)) || !is_about(entry, request, sought))
         return false;
     /* Whoever waits for as long as this says has waited long enough. */
-    request->ask.now = get(&entry->now) + fmax(here - get(&entry->received), 0.0);
+    since = here - get(&entry->received);
+    request->ask.now = get(&entry->now) + (since > 0.0 ? since : 0.0);
     for (size_t i = 0; i < request->len; i++) {
         const struct bucket *bucket = &entry->buckets[i];
 
