@@ -145,8 +145,10 @@ struct redbucket_error {
  *   delay       how many more are accepted with a wait, from 0; burst + delay at most 1e12
  *   expiry      seconds for which a store on a server keeps a bucket at least, from 0 (as long as
  *               it needs); an embedded store keeps it until it is empty
- *   lease       permits that a process may take ahead from a store on a server, from 0 (none) to
- *               1e12; an embedded store has no use for it and decides each request
+ *   lease       permits of a hot key that a process may take ahead from a store on a server, to
+ *               spend them without asking: at most burst + 1 + delay + rate * (W + lease_time)
+ *               pass in any window of W seconds then, over all processes; from 0 (none) to 1e12.
+ *               An embedded store has no use for it and decides each request
  *   lease_time  for how many seconds it may hold them, from 0 (the default, 1 s) to 3600
  *
  * `zone` is copied by whoever keeps the limit.
@@ -502,7 +504,8 @@ struct redbucket_verdict {
  *   ..._us          the same waits in whole microseconds, rounded up; UINT64_MAX for never
  *   decided         which key's limit has the longest retry_after, or else the longest delay, of
  *                   equals the first; an index, or REDBUCKET_NONE
- *   time            when it was decided, by the store's clock, in seconds
+ *   time            when it was decided, by the store's clock, in seconds; when a permit was taken
+ *                   that was taken ahead
  *
  * For refund, charge, give back and reset: accepted is true, the waits 0, reset_after and remaining
  * tell of what is left.
