@@ -87,3 +87,19 @@ def test_asyncio():
     limiter.request(user="alice", cost=4)
     with pytest.raises(Rejected):
         limiter.limited(user="alice", timeout=0)(lambda: None)()
+
+
+def test_python(capsys):
+    for block in blocks_of("python.md"):
+        asyncio.run(run(block, {}))
+    assert capsys.readouterr().out == ""
+
+
+def test_readme(server_url, key_format, monkeypatch):
+    """The one that is Python, with a server that is there."""
+    limiter = redbucket.RedisRateLimiter(server_url, key_format)
+    monkeypatch.setattr(redbucket, "RedisRateLimiter", lambda url: limiter)
+    names = {}
+    block, = blocks_of("../README.md")
+    asyncio.run(run(block, names))
+    assert names["accepted"] is True and names["delay"] == 0 and names["response"].remaining == 9
