@@ -250,13 +250,14 @@ static void decide_noting_time(struct redbucket_store *store, struct rbk_request
 
 static void closing_waits_for_nobody_long(void **unused)
 {
+    static const char *const all[] = {"a", "b", "c", "d", "e"};
     struct redbucket_store *store;
 
     (void)unused;
     leased_begin(true);
     store = leased_join();
-    for (const char *bucket = "a\0b\0c\0d\0e"; *bucket != '\0'; bucket += 2)
-        leased_warm(store, leased_large, bucket);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        leased_warm(store, leased_large, all[i]);
     model_store_ops.decide = decide_noting_time;
     model_store.status = REDBUCKET_ERROR_TIMEOUT;
     (void)model_store_asked();
