@@ -6,6 +6,7 @@
 #include "lease.h"
 #include "lease_places.h"
 #include "leased.h"
+#include "policy.h"
 #include "test.h"
 
 /* ---- Limits, arrays, counts --------------------------------------------------------------------
@@ -130,6 +131,41 @@ static void giving_back_is_seen_by_the_denial_cache(void **unused)
     redbucket_store_close(other);
 }
 
+/* ---- Before a failure policy -------------------------------------------------------------------
+ */
+
+static unsigned told;
+
+static void hear(void *data, enum redbucket_event event, const char *message)
+{
+    (void)data;
+    (void)message;
+    told += event == REDBUCKET_EVENT_DEGRADED;
+}
+
+/* What is held says nothing of whether the store is back. */
+static void a_lease_ends_no_outage(void **unused)
+{
+    struct redbucket_store *store;
+    struct model_ask ask;
+
+    (void)unused;
+    assert_int_equal(rbk_policy_create(RBK_POLICY_OPEN, leased_join(), NULL, 1.0, &store),
+                     REDBUCKET_OK);
+    redbucket_store_listen(store, hear, NULL);
+    leased_warm(store, leased_large, "a");
+    model_store.status = REDBUCKET_ERROR_UNAVAILABLE;
+    told = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_true(model_send(store, leased_ask(&ask, RBK_REQUEST, 1, leased_large, "b")));
+        assert_true(ask.request.degraded);
+        assert_true(model_send(store, leased_ask(&ask, RBK_REQUEST, 1, leased_large, "a")));
+        assert_false(ask.request.degraded);
+    }
+    assert_int_equal(told, 1);
+    redbucket_store_close(store);
+}
+
 /* ---- Strangers ---------------------------------------------------------------------------------
  */
 
@@ -207,7 +243,8 @@ int main(void)
         CASE(another_limit_gets_nothing),   CASE(arrays_are_served_in_part),
         CASE(an_array_resets_in_its_order), CASE(it_is_counted),
         CASE(what_leases_ask_is_marked),    CASE(giving_back_is_seen_by_the_denial_cache),
-        CASE(strangers_drive_nobody_out),   CASE(hot_keys_stay_where_they_are),
+        CASE(a_lease_ends_no_outage),       CASE(strangers_drive_nobody_out),
+        CASE(hot_keys_stay_where_they_are),
 #undef CASE
     };
 
