@@ -4,8 +4,8 @@
  *
  * A ticket is queued, then on a trip, then answered, then called. A trip takes what is queued when
  * it begins; while all trips are under way the queue fills, and the next takes all of that: so the
- * load makes the batches. A ticket whose time is over leaves the queue, or its trip, and is decided
- * with no time left, which is how a failure policy gets to answer it.
+ * load makes the batches. A ticket whose time is over leaves the queue, or its trip, and is
+ * answered by the failure policy, where there is one.
  *
  * Invariant: callbacks are called only while nothing here is in the middle of a change; whatever
  * they do is done when they return.
@@ -33,11 +33,11 @@ struct redbucket_async {
     struct live *live;
     struct rbk_reactor reactor;
     struct rbk_lanes lanes;
-    struct rbk_trip *late;    /* the trip of those whose time is over */
     struct rbk_tickets aging; /* in a lane or on its trips */
     struct rbk_tickets answered;
     struct rbk_tickets calling; /* answered before this turn's callbacks began */
     struct rbk_ticket_book book;
+    struct redbucket_request late[LATE_TOGETHER]; /* what is decided of them */
     bool busy; /* in dispatch, which frees it when it was destroyed meanwhile */
     bool destroyed;
     void (*detach)(void *data);
@@ -206,7 +206,7 @@ static struct rbk_ticket *find_expired(const struct redbucket_async *async,
 /* Answers some of those whose time is over; returns how many. */
 static size_t expire_some(struct redbucket_async *async, const struct timespec *now)
 {
-    struct redbucket_request requests[LATE_TOGETHER];
+    struct redbucket_request *requests = async->late;
     struct rbk_ticket *tickets[LATE_TOGETHER];
     size_t len = 0;
 

@@ -74,12 +74,15 @@ static void wait_in_turn(struct rbk_lanes *lanes, struct rbk_lane *lane)
     lanes->last = lane;
 }
 
+/* NULL when none waits. */
 static struct rbk_lane *next_in_turn(struct rbk_lanes *lanes)
 {
     struct rbk_lane *lane = lanes->first;
 
-    lanes->first = lane->next;
-    lane->waiting = false;
+    if (lane != NULL) {
+        lanes->first = lane->next;
+        lane->waiting = false;
+    }
     return lane;
 }
 
@@ -167,13 +170,14 @@ static void depart_from(struct rbk_lanes *lanes, struct rbk_lane *lane,
 
 void rbk_lanes_depart(struct rbk_lanes *lanes, struct rbk_tickets *answered)
 {
-    struct rbk_lane *end = lanes->first != NULL ? lanes->last : NULL;
-    struct rbk_lane *lane = NULL;
+    const struct rbk_lane *end = lanes->last;
+    struct rbk_lane *lane;
 
-    while (lane != end) {
-        lane = next_in_turn(lanes);
+    while ((lane = next_in_turn(lanes)) != NULL) {
         depart_from(lanes, lane, answered);
         wait_in_turn(lanes, lane);
+        if (lane == end)
+            break;
     }
 }
 

@@ -92,17 +92,17 @@ static void prepare(struct rbk_fiber *fiber)
     (void)fiber;
 }
 
-/* Before leaving one stack for the other; for good when `from` is NULL. A function that began on
+/* Before leaving one stack for the other; for good when `fake` is NULL. A function that began on
  * the one must not be seen to end on the other. */
-ALWAYS_INLINE static void depart(struct watched *from, const struct watched *to)
+ALWAYS_INLINE static void depart(void **fake, const struct watched *to)
 {
 #ifdef ADDRESSES
-    __sanitizer_start_switch_fiber(from != NULL ? &from->fake : NULL, to->bottom, to->size);
+    __sanitizer_start_switch_fiber(fake, to->bottom, to->size);
 #endif
 #ifdef THREADS
     __tsan_switch_to_fiber(to->thread, 0);
 #endif
-    (void)from;
+    (void)fake;
     (void)to;
 }
 
@@ -150,7 +150,7 @@ static void change(ucontext_t *from, const ucontext_t *to)
 static void go_inside(struct rbk_fiber *fiber)
 {
     current = fiber;
-    depart(&fiber->watched_outside, &fiber->watched_inside);
+    depart(&fiber->watched_outside.fake, &fiber->watched_inside);
     change(&fiber->outside, &fiber->inside);
     arrive(&fiber->watched_outside, &fiber->watched_inside);
     current = NULL;
@@ -172,7 +172,7 @@ static void run(void)
 void rbk_fiber_leave(struct rbk_fiber *fiber, const struct rbk_wait *wait)
 {
     fiber->wait = *wait;
-    depart(&fiber->watched_inside, &fiber->watched_outside);
+    depart(&fiber->watched_inside.fake, &fiber->watched_outside);
     change(&fiber->inside, &fiber->outside);
     arrive(&fiber->watched_inside, &fiber->watched_outside);
 }
