@@ -92,6 +92,7 @@ class Statistics(NamedTuple):
     failed: int
     degraded: int
     denied: int
+    leased: int
 
 
 class Health(NamedTuple):

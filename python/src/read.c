@@ -67,14 +67,14 @@ PyObject *rbk_read_statistics(PyObject *self, PyObject *unused)
     Py_BEGIN_ALLOW_THREADS status = redbucket_store_statistics(limiter->store, &counted);
     Py_END_ALLOW_THREADS if (status != REDBUCKET_OK) result = rbk_raise_store(limiter, status);
     else result = Py_BuildValue(
-        "{sKsKsKsKsKsKsKsKsKsKsKsK}", "accepted", (unsigned long long)counted.accepted, "delayed",
+        "{sKsKsKsKsKsKsKsKsKsKsKsKsK}", "accepted", (unsigned long long)counted.accepted, "delayed",
         (unsigned long long)counted.delayed, "rejected", (unsigned long long)counted.rejected,
         "evicted", (unsigned long long)counted.evicted, "full", (unsigned long long)counted.full,
         "recovered", (unsigned long long)counted.recovered, "buckets",
         (unsigned long long)counted.buckets, "capacity", (unsigned long long)counted.capacity,
         "bytes", (unsigned long long)counted.bytes, "failed", (unsigned long long)counted.failed,
         "degraded", (unsigned long long)counted.degraded, "denied",
-        (unsigned long long)counted.denied);
+        (unsigned long long)counted.denied, "leased", (unsigned long long)counted.leased);
     rbk_limiter_leave(limiter);
     return result;
 }

@@ -182,7 +182,7 @@ class TestLooking:
         counted = limiter.statistics()
         assert (counted.accepted, counted.delayed, counted.rejected) == (2, 1, 1)
         assert counted.buckets == 1 and counted.capacity > 1000 and counted.bytes > 0
-        assert counted.failed == counted.degraded == counted.denied == 0
+        assert counted.failed == counted.degraded == counted.denied == counted.leased == 0
 
     def test_check(self, limiter):
         health = limiter.check()
