@@ -203,7 +203,8 @@ static struct rbk_ticket *find_expired(const struct redbucket_async *async,
                : NULL;
 }
 
-/* Answers some of those whose time is over; returns how many. */
+/* Answers some of those whose time is over; returns how many. They stand with the answered from the
+ * beginning, since a listener of the store's that is told of it may give requests up. */
 static size_t expire_some(struct redbucket_async *async, const struct timespec *now)
 {
     struct redbucket_request *requests = async->late;
@@ -212,14 +213,13 @@ static size_t expire_some(struct redbucket_async *async, const struct timespec *
 
     while (len < LATE_TOGETHER && (tickets[len] = find_expired(async, now)) != NULL) {
         withdraw(tickets[len]);
+        rbk_tickets_add(&async->answered, tickets[len]);
         requests[len] = tickets[len]->request;
         len++;
     }
     rbk_decide_late(async->limiter, requests, len);
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++)
         tickets[i]->request = requests[i];
-        rbk_tickets_add(&async->answered, tickets[i]);
-    }
     return len;
 }
 

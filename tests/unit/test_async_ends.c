@@ -293,6 +293,54 @@ static void test_a_policy_answers_who_is_out_of_time(void **state)
     redbucket_store_close(store);
 }
 
+static bool late_was_cancelled;
+
+static void cancel_what_is_late(void *data, enum redbucket_event event, const char *message)
+{
+    (void)data;
+    (void)message;
+    if (event != REDBUCKET_EVENT_DEGRADED)
+        return;
+    for (int i = 0; i < 2; i++)
+        late_was_cancelled = redbucket_async_cancel(asker, asked[i].id) || late_was_cancelled;
+}
+
+/* Its answer is being made while the listener is told. */
+static void test_who_is_late_is_called_once_though_a_listener_gives_it_up(void **state)
+{
+    struct redbucket_limit limit = {.rate = 1.0};
+    struct redbucket_store *store = NULL;
+    struct redbucket_limiter *open = NULL;
+
+    (void)state;
+    redbucket_async_destroy(asker);
+    assert_int_equal(rbk_policy_create(RBK_POLICY_OPEN, &slow.store, NULL, 1.0, &store),
+                     REDBUCKET_OK);
+    redbucket_store_listen(store, cancel_what_is_late, NULL);
+    assert_int_equal(redbucket_limiter_create(store, &open, NULL), REDBUCKET_OK);
+    assert_int_equal(redbucket_limiter_add(open, "a", &limit, NULL), REDBUCKET_OK);
+    assert_int_equal(redbucket_async_create(open, &asker, NULL), REDBUCKET_OK);
+    late_was_cancelled = false;
+    asker_ask_all(asked, 2, "k");
+    slow.now += 0.5;
+    asker_ask(&asked[2], "k", 3.0);
+    dispatch();
+    slow.now += 0.5;
+    dispatch();
+    dispatch();
+    assert_false(late_was_cancelled);
+    assert_int_equal(asker_count(asked, 3, REDBUCKET_OK), 2);
+    assert_true(asked[0].degraded && asked[1].degraded);
+    slow_end(0);
+    dispatch();
+    assert_int_equal(asker_count(asked, 3, REDBUCKET_OK), 3);
+    assert_int_equal(redbucket_async_outstanding(asker), 0);
+    redbucket_async_destroy(asker);
+    asker = NULL;
+    redbucket_limiter_destroy(open);
+    redbucket_store_close(store);
+}
+
 /* ---- Destroyed --------------------------------------------------------------------------------
  */
 
@@ -412,6 +460,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_who_never_got_away_is_answered_all_the_same, begin,
                                         end),
         cmocka_unit_test_setup_teardown(test_a_policy_answers_who_is_out_of_time, begin, end),
+        cmocka_unit_test_setup_teardown(
+            test_who_is_late_is_called_once_though_a_listener_gives_it_up, begin, end),
         cmocka_unit_test_setup_teardown(test_all_are_told_and_nothing_is_left, begin, end),
         cmocka_unit_test_setup_teardown(test_a_callback_may_destroy_it, begin, end),
         cmocka_unit_test_setup_teardown(test_callbacks_of_the_end_begin_nothing, begin, end),
