@@ -3,8 +3,11 @@
  * Functions that can be left in their middle and gone back to: each runs on a stack of its own.
  *
  * Below whoever runs fibers, the library's code doesn't know whether it is on one; it says what it
- * waits for by wait.h, and that is where the two meet. A fiber is left only there, holds no lock
- * then, and is run by one thread alone from its beginning to its end.
+ * waits for by wait.h, and that is where the two meet. A fiber is left only there, and holds no
+ * lock then. One thread at a time runs it, most often the same from its beginning to its end;
+ * another goes on with it when the one before has left it to that. So nothing of a thread's own is
+ * kept across a wait, neither a value nor, as compilers do with errno's, an address: see
+ * rbk_wait_errno.
  */
 #ifndef RBK_FIBER_H
 #define RBK_FIBER_H

@@ -80,6 +80,11 @@ bool rbk_wait_unlocked(pthread_mutex_t *mutex)
     return true;
 }
 
+__attribute__((noinline)) int rbk_wait_errno(void)
+{
+    return errno;
+}
+
 bool rbk_wait_is_over(void)
 {
     struct rbk_fiber *fiber = rbk_fiber_current();

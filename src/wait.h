@@ -24,6 +24,9 @@ void rbk_wait_pause(double seconds);
  * a moment, takes the mutex again, and says true: look whether the condition holds by now. */
 bool rbk_wait_unlocked(pthread_mutex_t *mutex);
 
+/* errno, in functions that may wait before: these must not remember where that of a thread is. */
+int rbk_wait_errno(void);
+
 /* True on a fiber that nobody waits for any more: nothing that it misses is anybody's fault. */
 bool rbk_wait_is_over(void);
 

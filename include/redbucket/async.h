@@ -12,9 +12,11 @@
  * redbucket_async_destroy. In them everything is allowed but dispatch: new requests, cancelling,
  * destroying.
  *
- * One thread at a time may use it, and while requests are outstanding always the same one. Any
- * number of them, of other threads as well, and blocking calls beside, may share a limiter or a
- * store. A listener of the store's is told of events by the thread that dispatches.
+ * One thread at a time may use it, and while requests are outstanding always the same one. When
+ * none is, it may go to another thread, in an orderly way (as by joining the one before), though
+ * calls may still be under way whose requests were all given up. Any number of objects, of other
+ * threads as well, and blocking calls beside, may share a limiter or a store. A listener of the
+ * store's is told of events by the thread that dispatches.
  *
  * After a fork it stays with the parent: in the child it answers nothing, new requests get
  * ERROR_UNSUPPORTED, and all that is left is to destroy it, which calls no callback and leaves the

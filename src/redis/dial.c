@@ -74,7 +74,7 @@ static int finish(struct rbk_stream *stream, const struct rbk_deadline *deadline
     if (number != 0)
         return number;
     if (getsockopt(stream->fd, SOL_SOCKET, SO_ERROR, &outcome, &len) != 0)
-        return errno;
+        return rbk_wait_errno();
     return outcome;
 }
 
@@ -82,10 +82,12 @@ static int connect_now(struct rbk_stream *stream, const struct rbk_address *addr
                        const struct rbk_deadline *deadline)
 {
     while (connect(stream->fd, (const struct sockaddr *)&address->bytes, address->len) != 0) {
-        if (errno == EINPROGRESS || errno == EINTR)
+        int number = rbk_wait_errno();
+
+        if (number == EINPROGRESS || number == EINTR)
             return finish(stream, deadline);
-        if (errno != EAGAIN)
-            return errno;
+        if (number != EAGAIN)
+            return number;
         int left_ms = rbk_deadline_left_ms(deadline);
 
         if (left_ms == 0)
@@ -104,7 +106,7 @@ static int try_one(struct rbk_stream *stream, const struct rbk_address *address,
 
     stream->fd = socket(address->bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (stream->fd < 0)
-        return errno;
+        return rbk_wait_errno();
     if (!is_unix)
         tune(stream->fd);
     number = connect_now(stream, address, deadline);

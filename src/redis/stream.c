@@ -25,11 +25,13 @@ void rbk_stream_blame(struct rbk_stream *stream, int number)
 
 static enum rbk_moved settle(struct rbk_stream *stream, short events)
 {
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+    int number = rbk_wait_errno();
+
+    if (number == EAGAIN || number == EWOULDBLOCK) {
         stream->events = events;
         return RBK_MOVED_LATER;
     }
-    rbk_stream_blame(stream, errno);
+    rbk_stream_blame(stream, number);
     return RBK_MOVED_NEVER;
 }
 
@@ -42,7 +44,7 @@ enum rbk_moved rbk_stream_write(struct rbk_stream *stream, const void *bytes, si
         return rbk_tls_write(stream, bytes, len, done);
     do
         moved = send(stream->fd, bytes, len, MSG_NOSIGNAL);
-    while (moved < 0 && errno == EINTR);
+    while (moved < 0 && rbk_wait_errno() == EINTR);
     if (moved < 0)
         return settle(stream, POLLOUT);
     stream->sent = true;
@@ -56,7 +58,7 @@ static ssize_t receive(int fd, void *bytes, size_t size, int flags)
 
     do
         moved = recv(fd, bytes, size, flags);
-    while (moved < 0 && errno == EINTR);
+    while (moved < 0 && rbk_wait_errno() == EINTR);
     return moved;
 }
 
@@ -92,7 +94,7 @@ bool rbk_stream_idle(struct rbk_stream *stream)
         return false;
     there = receive(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (there < 0)
-        return errno == EAGAIN || errno == EWOULDBLOCK;
+        return rbk_wait_errno() == EAGAIN;
     /* With TLS, what is there may be the server's tickets, which are nobody's answer. */
     return there > 0 && stream->tls != NULL &&
            rbk_stream_read(stream, &byte, 1, &done) == RBK_MOVED_LATER;
@@ -104,13 +106,14 @@ int rbk_stream_poll(struct pollfd *polled, size_t len, const struct rbk_deadline
     while (!*late) {
         int left_ms = rbk_deadline_left_ms(deadline);
         int ready = rbk_wait_poll(polled, len, left_ms);
+        int number = ready < 0 ? rbk_wait_errno() : 0;
 
         *late = left_ms == 0;
         if (ready > 0)
             return 0;
-        if (ready < 0 && errno != EINTR && errno != EAGAIN)
-            return errno;
-        if (ready < 0 && errno == EINTR && rbk_interrupted())
+        if (ready < 0 && number != EINTR && number != EAGAIN)
+            return number;
+        if (number == EINTR && rbk_interrupted())
             return ECANCELED;
     }
     return ETIMEDOUT;

@@ -9,6 +9,7 @@
 #include "redis/tls.h"
 
 #include "error.h"
+#include "wait.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -182,7 +183,7 @@ void rbk_tls_destroy(struct rbk_tls *tls)
 /* Says what went wrong in the last operation, and leaves the queue of errors empty. */
 static enum rbk_moved settle(struct rbk_stream *stream, int result)
 {
-    int number = errno;
+    int number = rbk_wait_errno();
     int kind = SSL_get_error(stream->tls, result);
     long verified = SSL_get_verify_result(stream->tls);
     char reason[96];

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 static struct redbucket_limiter *limiter;
@@ -373,6 +374,32 @@ static void test_all_are_told_and_nothing_is_left(void **state)
     redbucket_async_destroy(NULL);
 }
 
+static void *ask_and_give_up(void *data)
+{
+    (void)data;
+    fill(1);
+    for (int i = 0; i < 3; i++)
+        assert_true(redbucket_async_cancel(asker, asked[i].id));
+    dispatch();
+    return NULL;
+}
+
+/* The loop's thread has ended, with calls under way that nobody waits for. */
+static void test_whoever_is_left_ends_it(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, ask_and_give_up, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(redbucket_async_outstanding(asker), 0);
+    assert_false(slow.calls[0].ended || slow.calls[1].ended);
+    redbucket_async_destroy(asker);
+    asker = NULL;
+    assert_true(slow.calls[0].ended && slow.calls[1].ended);
+    assert_int_equal(asker_count(asked, 3, REDBUCKET_CANCELLED), 3);
+}
+
 static void destroy(struct asked *one)
 {
     (void)one;
@@ -463,6 +490,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_who_is_late_is_called_once_though_a_listener_gives_it_up, begin, end),
         cmocka_unit_test_setup_teardown(test_all_are_told_and_nothing_is_left, begin, end),
+        cmocka_unit_test_setup_teardown(test_whoever_is_left_ends_it, begin, end),
         cmocka_unit_test_setup_teardown(test_a_callback_may_destroy_it, begin, end),
         cmocka_unit_test_setup_teardown(test_callbacks_of_the_end_begin_nothing, begin, end),
         cmocka_unit_test_setup_teardown(test_the_loop_is_left_first, begin, end),

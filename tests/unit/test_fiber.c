@@ -6,11 +6,14 @@
 #include "deadline.h"
 #include "fiber.h"
 #include "processes.h"
+#include "redis/dial.h"
 #include "test.h"
 #include "wait.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,6 +76,107 @@ static void test_functions_go_on_where_they_were_left(void **state)
     rbk_fiber_destroy(b);
     rbk_fiber_destroy(NULL);
 }
+
+/* ---- From thread to thread --------------------------------------------------------------------
+ */
+
+struct begun {
+    struct rbk_fiber *fiber;
+    rbk_fiber_function *function;
+    void *data;
+};
+
+static void *begin_there(void *data)
+{
+    struct begun *begun = data;
+
+    rbk_fiber_begin(begun->fiber, begun->function, begun->data);
+    return NULL;
+}
+
+/* Begins one in a thread that ends. */
+static void begin_elsewhere(struct begun *begun)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, begin_there, begun), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(rbk_fiber_busy(begun->fiber));
+}
+
+static void test_another_thread_goes_on_with_it(void **state)
+{
+    int counted = 0;
+    struct begun begun = {rbk_fiber_create(), count, &counted};
+
+    (void)state;
+    begin_elsewhere(&begun);
+    while (rbk_fiber_busy(begun.fiber))
+        rbk_fiber_resume(begun.fiber);
+    assert_int_equal(counted, 3);
+    assert_null(rbk_fiber_current());
+    rbk_fiber_destroy(begun.fiber);
+}
+
+/* A Unix socket whose queue is full, and then is gone. */
+struct crowd {
+    struct rbk_addresses addresses;
+    struct rbk_stream stream;
+    enum redbucket_status status;
+};
+
+static void dial(void *data)
+{
+    struct crowd *crowd = data;
+    struct rbk_deadline deadline;
+
+    rbk_deadline_start(&deadline, 60.0);
+    crowd->status = rbk_dial(&crowd->addresses, &deadline, &crowd->stream);
+}
+
+static int connect_to(const struct rbk_address *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    if (connect(fd, (const struct sockaddr *)&address->bytes, address->len) == 0)
+        return fd;
+    assert_int_equal(errno, EAGAIN);
+    close(fd);
+    return -1;
+}
+
+/* Why a call failed is read where it has failed, and not where one had failed before. */
+static void test_errors_are_those_of_the_thread_that_goes_on(void **state)
+{
+    struct crowd crowd = {.addresses.len = 1, .stream.fd = -1};
+    struct rbk_address *address = &crowd.addresses.at[0];
+    struct begun begun = {rbk_fiber_create(), dial, &crowd};
+    int listening = socket(AF_UNIX, SOCK_STREAM, 0);
+    int fds[8], len = 0;
+
+    (void)state;
+    address->bytes.ss_family = AF_UNIX;
+    address->len = sizeof address->bytes.ss_family;
+    assert_int_equal(bind(listening, (struct sockaddr *)&address->bytes, address->len), 0);
+    address->len = sizeof address->bytes;
+    assert_int_equal(getsockname(listening, (struct sockaddr *)&address->bytes, &address->len), 0);
+    assert_int_equal(listen(listening, 0), 0);
+    while (len < 8 && (fds[len] = connect_to(address)) >= 0)
+        len++;
+    assert_in_range(len, 1, 7);
+    begin_elsewhere(&begun);
+    close(listening);
+    rbk_fiber_resume(begun.fiber);
+    assert_false(rbk_fiber_busy(begun.fiber));
+    assert_int_equal(crowd.status, REDBUCKET_ERROR_UNAVAILABLE);
+    assert_string_equal(crowd.stream.failure, strerror(ECONNREFUSED));
+    rbk_fiber_destroy(begun.fiber);
+    while (len > 0)
+        close(fds[--len]);
+}
+
+/* ---- Stacks -----------------------------------------------------------------------------------
+ */
 
 static unsigned fill(unsigned depth)
 {
@@ -341,6 +445,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_functions_go_on_where_they_were_left, begin),
+        cmocka_unit_test_setup(test_another_thread_goes_on_with_it, begin),
+        cmocka_unit_test_setup(test_errors_are_those_of_the_thread_that_goes_on, begin),
         cmocka_unit_test_setup(test_there_is_stack_enough, begin),
         cmocka_unit_test_setup(test_whoever_runs_out_of_stack_ends, begin),
         cmocka_unit_test_setup(test_a_descriptor_is_said_to_whoever_runs_it, begin),
