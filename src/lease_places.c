@@ -380,10 +380,9 @@ static bool look_at(struct rbk_lease_places *places, struct rbk_lease_place *pla
     double check;
 
     rbk_purse_note(&place->purse, &note);
-    if (left == 0) {
-        let_go(places, index);
-        return false;
-    }
+    /* Who puts back what was spent of it puts it where somebody looks: no more into this one. */
+    if (left == 0)
+        return end_lease(places, place, index, now, leftover);
     if (!(now < note.until) || (left == place->seen && now - place->seen_at >= idle_time(place))) {
         if (place->taken > 0.0)
             rbk_pace_outlived(&place->pace, used, place->cost);

@@ -3,6 +3,7 @@
  * Leases in company: with other limits on the same bucket, in arrays, beside the denial cache,
  * among more keys than there is room for; and what is counted.
  */
+#include "fork_page.h"
 #include "lease.h"
 #include "lease_places.h"
 #include "leased.h"
@@ -105,6 +106,55 @@ static void what_leases_ask_is_marked(void **unused)
     model_store_pass(1.0);
     assert_true(leased_request(leased_store, 1, leased_large, "b"));
     assert_int_equal(marked, 2);
+}
+
+/* ---- What is put back --------------------------------------------------------------------------
+ */
+
+/* A place that holds so many permits of a bucket. */
+static struct rbk_purse *hold(struct rbk_lease_places *places, uint64_t bucket, double permits)
+{
+    struct rbk_key key = {(const unsigned char *)"z", 1, (const unsigned char *)"k", 1};
+    struct rbk_claim claim = {.limit = leased_large, .lease = &leased_terms};
+    struct rbk_lack lack = {.bucket = bucket, .key = &key, .claim = &claim, .cost = 1, .now = 1};
+    struct rbk_grant grant = {
+        .note = {.bucket = bucket, .until = 100, .received = 1, .taken_at = 1, .top = permits},
+        .key = &key,
+        .permits = permits,
+        .cost = 1};
+    struct rbk_leftover leftover;
+    double amount;
+
+    grant.note.limit = leased_large;
+    (void)rbk_lease_places_visit(places, &lack, &amount, &leftover);
+    assert_true(rbk_lease_places_begin(places, bucket, 1));
+    rbk_lease_places_end(places, bucket, 1, &grant);
+    return rbk_lease_places_find(places, bucket);
+}
+
+/* Somebody spends the last permits of one bucket, finds none of another, and puts them back; in
+ * between somebody else has seen that nothing is held. */
+static void what_is_put_back_is_found(void **unused)
+{
+    struct rbk_lease_places *places = NULL;
+    struct rbk_want want = {.bucket = 7, .limit = &leased_large, .now = 2};
+    struct rbk_leftover leftover;
+    struct rbk_permit permit;
+    unsigned cursor = 0;
+
+    (void)unused;
+    assert_int_equal(rbk_fork_page_map(sizeof *places, (void **)&places, NULL), REDBUCKET_OK);
+    struct rbk_purse *purse = hold(places, want.bucket, 4);
+
+    want.parts = rbk_purse_parts(4);
+    assert_true(rbk_purse_spend(purse, &want, &permit));
+    assert_false(rbk_lease_places_next(places, 2, false, &cursor, &leftover));
+    if (rbk_purse_restore(purse, &permit)) {
+        cursor = 0;
+        assert_true(rbk_lease_places_next(places, 2, true, &cursor, &leftover));
+        assert_same(leftover.permits, 4);
+    }
+    rbk_fork_page_unmap(places, sizeof *places);
 }
 
 /* ---- Beside the denial cache -------------------------------------------------------------------
@@ -240,10 +290,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, leased_setup, leased_teardown)
-        CASE(another_limit_gets_nothing),   CASE(arrays_are_served_in_part),
-        CASE(an_array_resets_in_its_order), CASE(it_is_counted),
-        CASE(what_leases_ask_is_marked),    CASE(giving_back_is_seen_by_the_denial_cache),
-        CASE(a_lease_ends_no_outage),       CASE(strangers_drive_nobody_out),
+        CASE(another_limit_gets_nothing),
+        CASE(arrays_are_served_in_part),
+        CASE(an_array_resets_in_its_order),
+        CASE(it_is_counted),
+        CASE(what_leases_ask_is_marked),
+        CASE(what_is_put_back_is_found),
+        CASE(giving_back_is_seen_by_the_denial_cache),
+        CASE(a_lease_ends_no_outage),
+        CASE(strangers_drive_nobody_out),
         CASE(hot_keys_stay_where_they_are),
 #undef CASE
     };
