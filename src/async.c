@@ -75,6 +75,8 @@ enum redbucket_status redbucket_async_create(struct redbucket_limiter *limiter,
     status = rbk_reactor_init(&made->reactor, error);
     if (status == REDBUCKET_OK)
         status = rbk_fork_page_map(sizeof *made->live, (void **)&made->live, error);
+    if (status == REDBUCKET_OK)
+        made->reactor.here = &made->live->here;
     if (status == REDBUCKET_OK && !rbk_lanes_init(&made->lanes, limiter, &made->reactor))
         status = rbk_fail_system(error, ENOMEM, "asynchronous form");
     if (status != REDBUCKET_OK) {

@@ -116,11 +116,14 @@ void rbk_lanes_go_on(struct rbk_lanes *lanes, const struct timespec *now,
     }
 }
 
-/* NULL when all are under way, and no more may be, or there is no memory for one. */
+/* NULL when all are under way, and no more may be, or there is no memory for one; and in a child
+ * that a listener of the store's has forked. */
 static struct rbk_trip *find_trip(struct rbk_lanes *lanes)
 {
     struct rbk_trip *made;
 
+    if (!*lanes->reactor->here)
+        return NULL;
     for (unsigned i = 0; i < lanes->trips_len; i++) {
         if (!rbk_trip_under_way(lanes->trips[i]))
             return lanes->trips[i];

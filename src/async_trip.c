@@ -65,13 +65,16 @@ static void decide(void *data)
     rbk_decide_waited(trip->limiter, trip->requests, trip->len, trip->waited, trip->gone);
 }
 
-/* What it has to tell the host is told at once. */
+/* What it has to tell the host is told at once. The host may fork then, and the child comes back
+ * here: what is under way is its parent's alone. */
 static void call_outside(struct rbk_trip *trip)
 {
     const struct rbk_wait *wait = rbk_fiber_wait(trip->fiber);
 
     while (rbk_fiber_busy(trip->fiber) && wait->call != NULL) {
         wait->call(wait->data);
+        if (!*trip->reactor->here)
+            return;
         rbk_fiber_resume(trip->fiber);
     }
 }
@@ -91,7 +94,7 @@ static void stay(struct rbk_trip *trip)
     const struct rbk_wait *wait = rbk_fiber_wait(trip->fiber);
 
     call_outside(trip);
-    if (!rbk_fiber_busy(trip->fiber))
+    if (!rbk_fiber_busy(trip->fiber) || !*trip->reactor->here)
         return;
     trip->ready = false;
     trip->due = wait->until;
@@ -124,13 +127,14 @@ bool rbk_trip_under_way(const struct rbk_trip *trip)
 
 bool rbk_trip_can_go_on(const struct rbk_trip *trip, const struct timespec *now)
 {
-    return rbk_trip_under_way(trip) && (trip->ready || rbk_has_come(&trip->due, now));
+    return *trip->reactor->here && rbk_trip_under_way(trip) &&
+           (trip->ready || rbk_has_come(&trip->due, now));
 }
 
 void rbk_trip_cut_short(struct rbk_trip *trip)
 {
     rbk_fiber_hurry(trip->fiber);
-    while (rbk_fiber_busy(trip->fiber))
+    while (rbk_fiber_busy(trip->fiber) && *trip->reactor->here)
         rbk_trip_go_on(trip);
 }
 

@@ -11,13 +11,14 @@
 #include <poll.h>
 #include <time.h>
 
-/* All are -1, or a descriptor. */
+/* The first three are -1, or a descriptor. */
 struct rbk_reactor {
     int epoll;
     int timer;
     int flag;
     bool raised;
     struct timespec armed; /* when the timer rings; 0 when it doesn't */
+    const bool *here;      /* false in a child of a fork, where all is its parent's; its owner's */
 };
 
 /* ERROR_SYSTEM, ERROR_MEMORY; then, too, it is ended by rbk_reactor_fini. */

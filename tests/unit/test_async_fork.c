@@ -138,11 +138,47 @@ static void test_a_child_of_a_callback_may_destroy_it(void **state)
     assert_int_equal(asker_called, 3);
 }
 
+static void fork_when_told(void *data, enum redbucket_event event, const char *message)
+{
+    (void)data;
+    (void)event;
+    (void)message;
+    slow.tells = false;
+    forked = fork();
+}
+
+/* Nor does it go on with what is under way when it returns from a listener. */
+static void test_a_child_of_a_listener_leaves_it_alone(void **state)
+{
+    static struct asked many[64];
+
+    (void)state;
+    memset(many, 0, sizeof many);
+    redbucket_store_listen(&slow.store, fork_when_told, NULL);
+    slow.tells = true;
+    asker_ask_all(many, 64, "k"); /* enough for two calls */
+    dispatch();
+    if (forked == 0) {
+        bool alone = slow.begun == 1 && slow.calls[0].len == 32 && asker_called == 0;
+
+        redbucket_async_destroy(asker);
+        _exit(alone && asker_called == 0 ? 0 : 1);
+    }
+    check_child(forked);
+    assert_int_equal(slow.begun, 2);
+    slow_end(0);
+    slow_end(1);
+    assert_true(asker_readable());
+    dispatch();
+    assert_int_equal(asker_count(many, 64, REDBUCKET_OK), 64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_child_leaves_it_alone, begin, end),
         cmocka_unit_test_setup_teardown(test_a_child_of_a_callback_may_destroy_it, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_child_of_a_listener_leaves_it_alone, begin, end),
     };
 
     return cmocka_run_group_tests_name("async_fork", tests, NULL, NULL);
