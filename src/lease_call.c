@@ -85,21 +85,25 @@ static void serve_or_ask(struct rbk_lease_call *call, size_t at)
 }
 
 /* Gives back what is held of those of a request's buckets that leases are for; `all` has what
- * others are just taking given back as well, when it comes. True when there was something. */
+ * others are just taking given back as well, when it comes, and ends leases also where the trip has
+ * no room for what is left of them, which is lost then. True when there was something. */
 static bool recall(struct rbk_lease_call *call, const struct rbk_request *request, bool all)
 {
     bool any = false;
 
-    for (size_t i = 0; i < request->len && rbk_lease_trip_has_room(&call->trip); i++) {
+    for (size_t i = 0; i < request->len; i++) {
         struct rbk_leftover leftover;
         uint64_t bucket;
 
+        if (!all && !rbk_lease_trip_has_room(&call->trip))
+            break;
         if (request->claims[i].lease == NULL || (!all && request->claims[i].verdict.accepted))
             continue;
         bucket = rbk_lease_bucket(call->leases->secret, &request->keys[i]);
         if (!rbk_lease_places_recall(call->leases->places, bucket, all, &leftover))
             continue;
-        rbk_lease_trip_give_back(&call->trip, &leftover);
+        if (rbk_lease_trip_has_room(&call->trip))
+            rbk_lease_trip_give_back(&call->trip, &leftover);
         any = true;
     }
     return any;

@@ -6,6 +6,7 @@
 #include "fork_page.h"
 #include "lease.h"
 #include "lease_places.h"
+#include "lease_trip.h"
 #include "leased.h"
 #include "policy.h"
 #include "test.h"
@@ -234,21 +235,58 @@ static void accept_all(struct redbucket_store *inner, struct rbk_request *reques
     }
 }
 
+struct numbered {
+    struct rbk_key key;
+    struct rbk_claim claim;
+    unsigned number;
+};
+
+static struct rbk_request ask_number(struct numbered *one, unsigned number,
+                                     enum rbk_operation operation)
+{
+    one->number = number;
+    one->key = (struct rbk_key){(const unsigned char *)"z", 1, (const unsigned char *)&one->number,
+                                sizeof one->number};
+    one->claim = (struct rbk_claim){.limit = leased_large, .lease = &leased_terms};
+    return (struct rbk_request){.ask = {.operation = operation, .cost = 1},
+                                .keys = &one->key,
+                                .claims = &one->claim,
+                                .len = 1,
+                                .leases = 1};
+}
+
 static bool is_served_here(unsigned number)
 {
-    struct rbk_key key = {(const unsigned char *)"z", 1, (const unsigned char *)&number,
-                          sizeof number};
-    struct rbk_claim claim = {.limit = leased_large, .lease = &leased_terms};
-    struct rbk_request request = {.ask = {.operation = RBK_REQUEST, .cost = 1},
-                                  .keys = &key,
-                                  .claims = &claim,
-                                  .len = 1,
-                                  .leases = 1};
+    struct numbered one;
+    struct rbk_request request = ask_number(&one, number, RBK_REQUEST);
     struct rbk_batch batch = {.waited = 0.0};
 
     leased_store->ops->decide(leased_store, &request, 1, &batch);
     assert_int_equal(request.status, REDBUCKET_OK);
     return request.here;
+}
+
+/* A lease ends with a reset also in an array that takes so much ahead that there is no room to give
+ * back what is left of it. */
+static void a_long_array_resets_as_well(void **unused)
+{
+    enum { KEYS = RBK_LEASE_TRIP_EXTRAS, EACH = RBK_PACE_HOT, LEN = KEYS * EACH + 1 };
+    static struct numbered asked[LEN];
+    struct rbk_request requests[LEN];
+    struct rbk_batch batch = {.waited = 0.0};
+
+    (void)unused;
+    model_store_ops.decide = accept_all;
+    for (unsigned i = 0; i < RBK_PACE_HOT; i++)
+        assert_false(is_served_here(0));
+    assert_true(is_served_here(0));
+    for (unsigned i = 0; i < LEN - 1; i++)
+        requests[i] = ask_number(&asked[i], 1 + i / EACH, RBK_REQUEST);
+    requests[LEN - 1] = ask_number(&asked[LEN - 1], 0, RBK_RESET);
+    leased_store->ops->decide(leased_store, requests, LEN, &batch);
+    for (unsigned i = 1; i <= KEYS; i++)
+        assert_true(is_served_here(i));
+    assert_false(is_served_here(0));
 }
 
 /* A crowd of keys that come once, ten thousand in a second, neither drives out a hot key nor keeps
@@ -298,6 +336,7 @@ int main(void)
         CASE(what_is_put_back_is_found),
         CASE(giving_back_is_seen_by_the_denial_cache),
         CASE(a_lease_ends_no_outage),
+        CASE(a_long_array_resets_as_well),
         CASE(strangers_drive_nobody_out),
         CASE(hot_keys_stay_where_they_are),
 #undef CASE
