@@ -23,6 +23,10 @@ install: all ## install under PREFIX (/usr/local), below DESTDIR when given
 dist: ## write the source archive, redbucket-VERSION.tar.gz, here
 	@scripts/dist
 
+packages: setup-build setup-packages compile ## make the Debian packages, install, use and remove them, in build-packages/
+	@scripts/packages build-packages
+	@BUILD='$(BUILD)' PACKAGES=build-packages tests/tap.py tests/packages/test_packages.py
+
 bench: setup-build setup-servers compile ## measure, as ratios in one run
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
 
@@ -62,5 +66,5 @@ compile: configure
 configure:
 	@scripts/configure $(BUILD) '$(PREFIX)'
 
-.PHONY: all demo check install dist bench sanitize fuzz lint clean help compile configure
+.PHONY: all demo check install dist packages bench sanitize fuzz lint clean help compile configure
 .NOTPARALLEL:
