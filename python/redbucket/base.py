@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ("RateLimiter", "StoreRateLimiter")
 
 Keys = Mapping[str, Any]
-Limit = Tuple[str, str, float, float, float, float]
+Limit = Tuple[str, str, float, float, float, float, float, float]
 
 
 def text_of_zone(name: Any) -> str:
@@ -45,7 +45,9 @@ def describe(name: str, limit: RateLimit) -> Limit:
         raise TypeError(f"the name of a limit is a str, not {name!r}")
     zone = limit.zone
     return (name, text_of_zone(zone.name), number("rate", zone.rate), number("burst", limit.burst),
-            number("delay", limit.delay), number("expiry", zone.expiry))
+            number("delay", limit.delay), number("expiry", zone.expiry),
+            number("lease", getattr(limit, "lease", 0)),
+            number("lease_time", getattr(limit, "lease_time", 0)))
 
 
 def check_zones(limits: Iterable[Limit]) -> None:
@@ -60,7 +62,7 @@ def check_zones(limits: Iterable[Limit]) -> None:
 def warn_of_expiry(limit: Limit) -> None:
     """Our own servers' buckets live as long as they are needed; those that the original package
     writes beside us live for the expiry alone."""
-    name, zone, rate, burst, delay, expiry = limit
+    name, zone, rate, burst, delay, expiry, *_ = limit
     most = burst + delay + 1
     if not (rate > 0 and math.isfinite(most) and 0 < expiry and expiry * rate < most):
         return

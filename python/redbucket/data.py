@@ -24,16 +24,47 @@ class Zone(NamedTuple):
     expiry: float = 60
 
 
-class RateLimit(NamedTuple):
-    """How much of a zone's buckets may be taken ahead of their rate.
-
-    ``burst`` requests more than one pass at once, ``delay`` more are accepted with a wait, both
-    from 0, together at most 1e12. Fractions are fine.
-    """
-
+class _RateLimit(NamedTuple):
     zone: Zone
     burst: float = 0
     delay: float = 0
+
+
+class RateLimit(_RateLimit):
+    """How much of a zone's buckets may be taken ahead of their rate.
+
+    A named tuple of ``zone``, ``burst`` and ``delay``: ``burst`` requests more than one pass at
+    once, ``delay`` more are accepted with a wait, both from 0, together at most 1e12. Fractions are
+    fine.
+
+    ``lease`` permits of a key that is asked for often may be taken ahead from a server, up to 1e12,
+    and are held for ``lease_time`` seconds, up to 3600, 0 for the default of one; then up to
+    ``rate * lease_time`` more pass in any window. 0 takes none ahead. Stores that aren't on a server
+    don't need it. Both are attributes, and take no part in unpacking and comparing.
+    """
+
+    lease: float = 0
+    lease_time: float = 0
+
+    def __new__(cls, zone: Zone, burst: float = 0, delay: float = 0, *, lease: float = 0,
+                lease_time: float = 0) -> RateLimit:
+        limit = super().__new__(cls, zone, burst, delay)
+        limit.lease = lease
+        limit.lease_time = lease_time
+        return limit
+
+    def _replace(self, **changes: Any) -> RateLimit:
+        """The same with other values of some fields or attributes."""
+        return type(self)(**{**self._asdict(), "lease": self.lease, "lease_time": self.lease_time,
+                             **changes})
+
+    def __repr__(self) -> str:
+        leases = "" if self.lease == 0 else f", lease={self.lease!r}, lease_time={self.lease_time!r}"
+        return (f"{type(self).__name__}(zone={self.zone!r}, burst={self.burst!r}, "
+                f"delay={self.delay!r}{leases})")
+
+    def __getnewargs_ex__(self) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+        return tuple(self), {"lease": self.lease, "lease_time": self.lease_time}
 
 
 class State(NamedTuple):

@@ -205,7 +205,8 @@ static PyObject *limiter_open(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Adds one limit, (name, zone, rate, burst, delay, expiry), to a limiter in the making. */
+/* Adds one limit, (name, zone, rate, burst, delay, expiry, lease, lease_time), to a limiter in
+ * the making. */
 static int add_limit(struct limiter *limiter, struct redbucket_limiter *library, PyObject *item,
                      bool *costs)
 {
@@ -214,8 +215,9 @@ static int add_limit(struct limiter *limiter, struct redbucket_limiter *library,
     Py_ssize_t zone_len;
     const char *name;
 
-    if (!PyArg_ParseTuple(item, "ss#dddd", &name, &limit.zone, &zone_len, &limit.rate, &limit.burst,
-                          &limit.delay, &limit.expiry))
+    if (!PyArg_ParseTuple(item, "ss#dddddd", &name, &limit.zone, &zone_len, &limit.rate,
+                          &limit.burst, &limit.delay, &limit.expiry, &limit.lease,
+                          &limit.lease_time))
         return -1;
     if (zone_len == 0) {
         PyErr_Format(PyExc_ValueError, "limit %s: the name of its zone is empty", name);
@@ -242,8 +244,9 @@ static int add_limits(struct limiter *limiter, struct redbucket_limiter *library
     return 0;
 }
 
-PyDoc_STRVAR(configure_doc, "_set_limits(limits)\n--\n\n"
-                            "Takes a list of (name, zone, rate, burst, delay, expiry), once.");
+PyDoc_STRVAR(configure_doc,
+             "_set_limits(limits)\n--\n\n"
+             "Takes a list of (name, zone, rate, burst, delay, expiry, lease, lease_time), once.");
 
 static PyObject *limiter_set_limits(PyObject *self, PyObject *items)
 {
