@@ -162,15 +162,14 @@ static void settle(struct rbk_lease_places *places, struct rbk_lease_place *plac
     double left = rbk_purse_permits(rbk_purse_now(&place->purse));
     struct rbk_note note;
 
-    if (!(place->taken > 0.0))
-        return;
     rbk_purse_note(&place->purse, &note);
-    if (!(lack->now < note.until))
+    if (place->taken > 0.0 && !(lack->now < note.until))
         rbk_pace_outlived(&place->pace, place->taken - left, place->cost);
-    else if (left * 2.0 <= place->taken)
+    else if (place->taken > 0.0 && left * 2.0 <= place->taken)
         rbk_pace_used_up(&place->pace, place->taken);
+    if (place->taken > 0.0 || left > 0.0)
+        (void)end_lease(places, place, index, lack->now, leftover);
     place->taken = 0.0;
-    (void)end_lease(places, place, index, lack->now, leftover);
 }
 
 static bool can_serve(const struct rbk_lease_place *place, const struct rbk_lack *lack)
@@ -280,7 +279,8 @@ bool rbk_lease_places_begin(struct rbk_lease_places *places, uint64_t bucket, un
 
     if (place == NULL)
         return false;
-    begins = place->ticket == 0;
+    /* Since the visit another may have taken permits ahead, or put back what it couldn't use. */
+    begins = place->ticket == 0 && rbk_purse_close(&place->purse);
     if (begins) {
         place->ticket = ticket;
         place->recalled = false;
@@ -289,7 +289,7 @@ bool rbk_lease_places_begin(struct rbk_lease_places *places, uint64_t bucket, un
     return begins;
 }
 
-/* Whoever has the ticket is alone in filling: the purse is as empty as it was found. */
+/* Whoever has the ticket is alone in filling: the purse is as empty as it was closed. */
 static void fill(struct rbk_lease_places *places, struct rbk_lease_place *place, unsigned index,
                  const struct rbk_grant *grant)
 {
@@ -300,7 +300,6 @@ static void fill(struct rbk_lease_places *places, struct rbk_lease_place *place,
         note.until = note.received;
     if (!rbk_lease_text_set(&place->text, grant->key))
         return;
-    (void)rbk_purse_empty(&place->purse);
     place->taken = grant->permits;
     place->cost = grant->cost;
     place->expiry = grant->expiry;

@@ -130,6 +130,18 @@ uint64_t rbk_purse_empty(struct rbk_purse *purse)
     return rbk_purse_left(word);
 }
 
+bool rbk_purse_close(struct rbk_purse *purse)
+{
+    uint64_t word = atomic_load_explicit(&purse->word, memory_order_relaxed);
+
+    while (rbk_purse_left(word) == 0) {
+        if (atomic_compare_exchange_weak_explicit(&purse->word, &word, word + NEXT_LEASE,
+                                                  memory_order_acq_rel, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
 /* What the store has seen taken before is ahead of these; and so is what was spent here of the same
  * bucket before. Whoever is just spending of the lease before may be late to add to it: what it
  * adds to is later than what it would have been. */

@@ -98,6 +98,10 @@ bool rbk_purse_restore(struct rbk_purse *purse, const struct rbk_permit *permit)
 /* Ends the lease: parts that were left of it. */
 uint64_t rbk_purse_empty(struct rbk_purse *purse);
 
+/* Ends one of which nothing is left, so that nothing is put back into it any more; false when there
+ * is something. */
+bool rbk_purse_close(struct rbk_purse *purse);
+
 /* Begins one of so many parts, for a bucket that is at `top` with them. The purse is empty. */
 void rbk_purse_fill(struct rbk_purse *purse, const struct rbk_note *note, uint64_t parts);
 

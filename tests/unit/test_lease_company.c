@@ -158,6 +158,43 @@ static void what_is_put_back_is_found(void **unused)
     rbk_fork_page_unmap(places, sizeof *places);
 }
 
+/* Two have seen that a bucket is hot and nothing held of it: whoever comes second, when the first
+ * has taken permits ahead by then, takes none. */
+static void what_is_held_is_not_taken_again(void **unused)
+{
+    struct rbk_lease_places *places = NULL;
+    struct rbk_leftover leftover;
+    unsigned cursor = 0;
+
+    (void)unused;
+    assert_int_equal(rbk_fork_page_map(sizeof *places, (void **)&places, NULL), REDBUCKET_OK);
+    (void)hold(places, 7, 4);
+    assert_false(rbk_lease_places_begin(places, 7, 2));
+    assert_true(rbk_lease_places_next(places, 2, true, &cursor, &leftover));
+    assert_same(leftover.permits, 4);
+    assert_true(rbk_lease_places_begin(places, 7, 3));
+    rbk_fork_page_unmap(places, sizeof *places);
+}
+
+/* Nor is anything put back once somebody is taking permits ahead, which would be lost with the
+ * lease that follows. */
+static void what_is_followed_takes_nothing_back(void **unused)
+{
+    struct rbk_lease_places *places = NULL;
+    struct rbk_want want = {.bucket = 7, .limit = &leased_large, .now = 2};
+    struct rbk_permit permit;
+
+    (void)unused;
+    assert_int_equal(rbk_fork_page_map(sizeof *places, (void **)&places, NULL), REDBUCKET_OK);
+    struct rbk_purse *purse = hold(places, want.bucket, 4);
+
+    want.parts = rbk_purse_parts(4);
+    assert_true(rbk_purse_spend(purse, &want, &permit));
+    assert_true(rbk_lease_places_begin(places, want.bucket, 2));
+    assert_false(rbk_purse_restore(purse, &permit));
+    rbk_fork_page_unmap(places, sizeof *places);
+}
+
 /* ---- Beside the denial cache -------------------------------------------------------------------
  */
 
@@ -334,6 +371,8 @@ int main(void)
         CASE(it_is_counted),
         CASE(what_leases_ask_is_marked),
         CASE(what_is_put_back_is_found),
+        CASE(what_is_held_is_not_taken_again),
+        CASE(what_is_followed_takes_nothing_back),
         CASE(giving_back_is_seen_by_the_denial_cache),
         CASE(a_lease_ends_no_outage),
         CASE(a_long_array_resets_as_well),

