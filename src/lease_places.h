@@ -106,8 +106,8 @@ bool rbk_lease_places_visit(struct rbk_lease_places *places, const struct rbk_la
                             double *amount, struct rbk_leftover *leftover);
 
 /* Whoever's turn it is takes permits ahead, known by a ticket, which isn't 0 and no other's, and
- * says what came of it: a grant, or NULL. False when it is somebody else's turn, or some are held by
- * now. */
+ * says what came of it: a grant, or NULL. False when it is somebody else's turn, or when some are
+ * held by now. */
 bool rbk_lease_places_begin(struct rbk_lease_places *places, uint64_t bucket, unsigned ticket);
 void rbk_lease_places_end(struct rbk_lease_places *places, uint64_t bucket, unsigned ticket,
                           const struct rbk_grant *grant);
