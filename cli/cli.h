@@ -105,7 +105,7 @@ int rbk_cli_need_limits(const struct cli_context *context);
 size_t rbk_cli_find_limit(const struct cli_context *context, const char *name, size_t name_len);
 
 /* Makes the limit that the text of a -l says. */
-int rbk_cli_limit_option(const char *text, struct redbucket_named_limit **limit);
+int rbk_cli_limit_option(const char *text, struct redbucket_named_limit **made);
 
 /* Adds a limit, which the context takes over in any case, or replaces the one of its name. */
 int rbk_cli_put_limit(struct cli_context *context, struct redbucket_named_limit *limit);

@@ -71,10 +71,10 @@ int rbk_cli_limit_option(const char *text, struct redbucket_named_limit **made)
 
 static int add_option_limit(struct cli_context *context, const char *text)
 {
-    struct redbucket_named_limit *limit;
+    struct redbucket_named_limit *limit = NULL;
     const int result = rbk_cli_limit_option(text, &limit);
 
-    return result == CLI_DONE ? rbk_cli_put_limit(context, limit) : result;
+    return limit != NULL ? rbk_cli_put_limit(context, limit) : result;
 }
 
 /* Two -l of one name are a mistake: neither of them is the file's that the other could replace. */

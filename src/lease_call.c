@@ -41,9 +41,12 @@ static void visit(struct rbk_lease_call *call, const struct rbk_request *request
 /* A child goes on from where its parent was: what comes of the parent's turns is not for it. */
 static unsigned next_ticket(struct rbk_leases *leases)
 {
-    unsigned ticket = atomic_fetch_add_explicit(&leases->tickets, 1, memory_order_relaxed) + 1;
+    unsigned ticket;
 
-    return ticket != 0 ? ticket : next_ticket(leases);
+    do
+        ticket = atomic_fetch_add_explicit(&leases->tickets, 1, memory_order_relaxed) + 1;
+    while (ticket == 0);
+    return ticket;
 }
 
 static void take_ahead(struct rbk_lease_call *call, const struct rbk_request *request,
@@ -71,7 +74,7 @@ static void seek(const struct rbk_lease_call *call, const struct rbk_request *re
 static void serve_or_ask(struct rbk_lease_call *call, size_t at)
 {
     struct rbk_request *request = &call->requests[at];
-    struct rbk_sought sought;
+    struct rbk_sought sought = {{0}};
     struct wish wish = {.hot = false};
 
     seek(call, request, &sought);
