@@ -14,6 +14,7 @@
 #include "error.h"
 #include "fork_page.h"
 #include "limiter.h"
+#include "moment.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -200,7 +201,8 @@ static struct rbk_ticket *find_expired(const struct redbucket_async *async,
 {
     struct rbk_ticket *ticket = async->aging.first;
 
-    return ticket != NULL && ticket->deadline.set && rbk_has_come(&ticket->deadline.at, now)
+    return ticket != NULL && ticket->deadline.set &&
+                   !rbk_moment_is_before(now, &ticket->deadline.at)
                ? ticket
                : NULL;
 }

@@ -5,6 +5,8 @@
  */
 #include "async_ticket.h"
 
+#include "limiter.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +20,12 @@ _Static_assert(REDBUCKET_ASYNC_MAX <= 1 << SLOT_BITS, "a slot's number fits");
 
 static size_t name_len(const struct redbucket_key *key)
 {
-    return key->limit_len != 0 ? key->limit_len : strlen(key->limit);
+    return rbk_given_len(key->limit, key->limit_len);
 }
 
 static size_t key_len(const struct redbucket_key *key)
 {
-    return key->key_len != 0 ? key->key_len : strlen(key->key);
+    return rbk_given_len(key->key, key->key_len);
 }
 
 /* Each with a NUL behind, so that a length of 0 goes on meaning the same. */

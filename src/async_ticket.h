@@ -40,11 +40,6 @@ struct rbk_ticket {
     bool called;     /* its callback was */
 };
 
-static inline bool rbk_has_come(const struct timespec *at, const struct timespec *now)
-{
-    return at->tv_sec != now->tv_sec ? at->tv_sec < now->tv_sec : at->tv_nsec <= now->tv_nsec;
-}
-
 /* NULL without memory. What the request says was checked before. */
 struct rbk_ticket *rbk_ticket_create(const struct redbucket_request *request);
 

@@ -5,11 +5,12 @@
 #include "async_trip.h"
 
 #include "limiter.h"
+#include "moment.h"
 
 #include <stdlib.h>
 
-/* Nanoseconds after which a trip looks for itself when its descriptors can't be watched. */
-#define LOOK_NS 1000000
+/* Seconds after which a trip looks for itself when its descriptors can't be watched. */
+#define LOOK_TIME 0.001
 
 struct rbk_trip *rbk_trip_create(struct redbucket_limiter *limiter, struct rbk_reactor *reactor)
 {
@@ -81,12 +82,7 @@ static void call_outside(struct rbk_trip *trip)
 
 static void look_soon(struct rbk_trip *trip)
 {
-    (void)clock_gettime(CLOCK_MONOTONIC, &trip->due);
-    trip->due.tv_nsec += LOOK_NS;
-    if (trip->due.tv_nsec >= 1000000000) {
-        trip->due.tv_nsec -= 1000000000;
-        trip->due.tv_sec++;
-    }
+    trip->due = rbk_moment_in(LOOK_TIME);
 }
 
 static void stay(struct rbk_trip *trip)
@@ -128,7 +124,7 @@ bool rbk_trip_under_way(const struct rbk_trip *trip)
 bool rbk_trip_can_go_on(const struct rbk_trip *trip, const struct timespec *now)
 {
     return *trip->reactor->here && rbk_trip_under_way(trip) &&
-           (trip->ready || rbk_has_come(&trip->due, now));
+           (trip->ready || !rbk_moment_is_before(now, &trip->due));
 }
 
 void rbk_trip_cut_short(struct rbk_trip *trip)

@@ -4,6 +4,7 @@
  */
 #include "deadline.h"
 
+#include "moment.h"
 #include "wait.h"
 
 #include <errno.h>
@@ -20,15 +21,7 @@ double rbk_monotonic_now(void)
 
 void rbk_deadline_start(struct rbk_deadline *deadline, double seconds)
 {
-    double whole = floor(seconds);
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &deadline->at);
-    deadline->at.tv_sec += (time_t)whole;
-    deadline->at.tv_nsec += (long)((seconds - whole) * 1e9);
-    if (deadline->at.tv_nsec >= 1000000000) {
-        deadline->at.tv_nsec -= 1000000000;
-        deadline->at.tv_sec++;
-    }
+    deadline->at = rbk_moment_in(seconds);
     deadline->set = true;
 }
 
@@ -65,11 +58,7 @@ bool rbk_deadline_await(pthread_cond_t *condition, pthread_mutex_t *mutex,
     struct timespec piece;
 
     (void)clock_gettime(CLOCK_REALTIME, &piece);
-    piece.tv_nsec += 5000000;
-    if (piece.tv_nsec >= 1000000000) {
-        piece.tv_nsec -= 1000000000;
-        piece.tv_sec++;
-    }
+    piece = rbk_moment_after(piece, 0.005);
     (void)pthread_cond_timedwait(condition, mutex, &piece);
     return rbk_deadline_left(deadline) > 0.0;
 #endif

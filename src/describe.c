@@ -4,6 +4,7 @@
  * and what is long is cut.
  */
 #include "error.h"
+#include "limiter.h"
 #include "model/limit.h"
 
 #include <math.h>
@@ -72,9 +73,8 @@ void redbucket_request_error(const struct redbucket_request *request, struct red
         describe_argument(request, error);
         return;
     }
-    escape(named->limit, named->limit_len != 0 ? named->limit_len : strlen(named->limit), limit,
-           sizeof limit);
-    escape(named->key, named->key_len != 0 ? named->key_len : strlen(named->key), key, sizeof key);
+    escape(named->limit, rbk_given_len(named->limit, named->limit_len), limit, sizeof limit);
+    escape(named->key, rbk_given_len(named->key, named->key_len), key, sizeof key);
     if (request->status == REDBUCKET_ERROR_UNKNOWN_LIMIT)
         rbk_error_set(error, request->status, -1, "there is no limit %s", limit);
     else if (request->status == REDBUCKET_ERROR_DUPLICATE)

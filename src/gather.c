@@ -14,6 +14,7 @@
 #include "fork_page.h"
 #include "front.h"
 #include "futex.h"
+#include "moment.h"
 #include "wait.h"
 
 #include <pthread.h>
@@ -93,11 +94,6 @@ static void dequeue(struct lane *lane, struct member *member)
         lane->end = link == &lane->first ? NULL : link;
 }
 
-static bool is_later(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
-}
-
 /* A child that was forked during a call, by a listener of the store's, ends one that was never
  * counted in it. */
 static void vacate(struct lane *lane)
@@ -126,7 +122,8 @@ static struct member *land(const struct gather *gather, struct lane *lane)
         if (len > gather->flight_max)
             break;
         if (stage_of(member) == WAITING &&
-            (stage_of(leader) != WAITING || is_later(&member->deadline.at, &leader->deadline.at)))
+            (stage_of(leader) != WAITING ||
+             rbk_moment_is_before(&leader->deadline.at, &member->deadline.at)))
             leader = member;
     }
     if (stage_of(leader) != WAITING) {

@@ -23,8 +23,8 @@ static enum redbucket_status find_limits(const struct redbucket_limiter *limiter
 
         if (key->limit == NULL)
             return REDBUCKET_ERROR_ARGUMENT;
-        answer->limits[i] = rbk_limiter_find(
-            limiter, key->limit, key->limit_len != 0 ? key->limit_len : strlen(key->limit));
+        answer->limits[i] =
+            rbk_limiter_find(limiter, key->limit, rbk_given_len(key->limit, key->limit_len));
         if (answer->limits[i] == NULL)
             return REDBUCKET_ERROR_UNKNOWN_LIMIT;
     }

@@ -17,10 +17,15 @@
 /* ---- Texts -------------------------------------------------------------------------------------
  */
 
+static bool fits(const struct rbk_key *key)
+{
+    return key->zone_len <= RBK_LEASE_PLACES_TEXT &&
+           key->key_len <= RBK_LEASE_PLACES_TEXT - key->zone_len;
+}
+
 bool rbk_lease_text_set(struct rbk_lease_text *text, const struct rbk_key *key)
 {
-    if (key->zone_len > RBK_LEASE_PLACES_TEXT ||
-        key->key_len > RBK_LEASE_PLACES_TEXT - key->zone_len)
+    if (!fits(key))
         return false;
     text->zone_len = (unsigned)key->zone_len;
     text->key_len = (unsigned)key->key_len;
@@ -257,13 +262,11 @@ bool rbk_lease_places_visit(struct rbk_lease_places *places, const struct rbk_la
                             double *amount, struct rbk_leftover *leftover)
 {
     struct rbk_lease_place_set *set = &places->sets[set_of(lack->bucket)];
-    const struct rbk_key *key = lack->key;
     bool hot;
 
     *amount = 0.0;
     leftover->permits = 0.0;
-    if (key->zone_len > RBK_LEASE_PLACES_TEXT ||
-        key->key_len > RBK_LEASE_PLACES_TEXT - key->zone_len)
+    if (!fits(lack->key))
         return false;
     if (pthread_mutex_trylock(&set->mutex) != 0)
         return false;

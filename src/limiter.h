@@ -7,6 +7,14 @@
 
 #include "store.h"
 
+#include <string.h>
+
+/* The length of a text that ends with a NUL when none is given. */
+static inline size_t rbk_given_len(const char *text, size_t len)
+{
+    return len != 0 ? len : strlen(text);
+}
+
 /* One limit, with copies of its texts. */
 struct rbk_named {
     char *name;

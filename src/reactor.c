@@ -8,6 +8,7 @@
 #include "reactor.h"
 
 #include "error.h"
+#include "moment.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -64,17 +65,12 @@ void rbk_reactor_raise(struct rbk_reactor *reactor)
         reactor->raised = write(reactor->flag, &one, sizeof one) == sizeof one;
 }
 
-static bool is_before(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
-}
-
 void rbk_reactor_arm(struct rbk_reactor *reactor, const struct timespec *at)
 {
     struct itimerspec when = {.it_value = *at};
     bool armed = reactor->armed.tv_sec != 0 || reactor->armed.tv_nsec != 0;
 
-    if (armed && !is_before(at, &reactor->armed))
+    if (armed && !rbk_moment_is_before(at, &reactor->armed))
         return;
     if (timerfd_settime(reactor->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0)
         reactor->armed = *at;

@@ -100,7 +100,7 @@ static inline enum redbucket_status add_key(const struct redbucket_limiter *limi
 {
     if (given->limit == NULL || given->key == NULL)
         return REDBUCKET_ERROR_ARGUMENT;
-    size_t limit_len = given->limit_len != 0 ? given->limit_len : strlen(given->limit);
+    size_t limit_len = rbk_given_len(given->limit, given->limit_len);
     const struct rbk_named *named = rbk_limiter_find(limiter, given->limit, limit_len);
 
     if (named == NULL)
@@ -108,7 +108,7 @@ static inline enum redbucket_status add_key(const struct redbucket_limiter *limi
     key->zone = named->zone;
     key->zone_len = named->zone_len;
     key->key = (const unsigned char *)given->key;
-    key->key_len = given->key_len != 0 ? given->key_len : strlen(given->key);
+    key->key_len = rbk_given_len(given->key, given->key_len);
     claim->limit = named->limit;
     claim->expiry = named->expiry;
     claim->lease = named->terms.most > 0.0 ? &named->terms : NULL;

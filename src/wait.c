@@ -5,6 +5,7 @@
 #include "wait.h"
 
 #include "fiber.h"
+#include "moment.h"
 
 #include <errno.h>
 #include <time.h>
@@ -16,16 +17,8 @@
 static void leave_for(struct rbk_fiber *fiber, const struct pollfd *polled, size_t len,
                       double seconds)
 {
-    struct rbk_wait wait = {.polled = polled, .polled_len = len};
-    long whole = (long)seconds;
+    struct rbk_wait wait = {.polled = polled, .polled_len = len, .until = rbk_moment_in(seconds)};
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &wait.until);
-    wait.until.tv_sec += whole;
-    wait.until.tv_nsec += (long)((seconds - (double)whole) * 1e9);
-    if (wait.until.tv_nsec >= 1000000000) {
-        wait.until.tv_nsec -= 1000000000;
-        wait.until.tv_sec++;
-    }
     rbk_fiber_leave(fiber, &wait);
 }
 

@@ -25,7 +25,7 @@ static enum redbucket_status take_only(const struct redbucket_walk_options *opti
 
     if (options->zone == NULL)
         return REDBUCKET_OK;
-    len = options->zone_len != 0 ? options->zone_len : strlen(options->zone);
+    len = rbk_given_len(options->zone, options->zone_len);
     if (len == 0 || len > REDBUCKET_ZONE_MAX)
         return REDBUCKET_ERROR_ARGUMENT;
     memcpy(made->only_bytes, options->zone, len);

@@ -14,19 +14,6 @@ from redbucket.asgi import RateLimitMiddleware, client_address, header, user
 NOBODY = "redis://127.0.0.1:1?timeout=200ms"
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @pytest.fixture
 def slept(clock, monkeypatch):
     """What was slept, by a clock that the sleep moves."""

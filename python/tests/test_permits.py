@@ -12,19 +12,6 @@ import pytest
 from redbucket import InMemoryRateLimiter, RateLimit, Rejected, Zone
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @pytest.fixture
 def slept(clock, monkeypatch):
     """What was slept, of either kind, by a clock that the sleep moves."""
