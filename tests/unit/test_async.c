@@ -3,48 +3,25 @@
  * Requests on an event loop: who is decided with whom, whose callback is called when, and what
  * callbacks may do.
  */
-#include "asker.h"
-#include "slow_store.h"
+#include "slow_asker.h"
 #include "test.h"
 #include "wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct redbucket_limiter *limiter;
-
-static void open_with(unsigned connections)
-{
-    limiter = slow_open(connections);
-    asker_called = 0;
-    assert_int_equal(redbucket_async_create(limiter, &asker, NULL), REDBUCKET_OK);
-}
-
 static int begin(void **state)
 {
     (void)state;
-    open_with(8);
+    slow_asker_open(8);
     return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    redbucket_async_destroy(asker);
-    slow_close(limiter);
-    return 0;
-}
-
-static void dispatch(void)
-{
-    redbucket_async_dispatch(asker);
 }
 
 static void end_and_dispatch(unsigned call)
 {
     slow_end(call);
     assert_true(asker_readable());
-    dispatch();
+    slow_asker_dispatch();
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------
@@ -60,11 +37,11 @@ static void test_a_request_is_answered_in_a_later_turn(void **state)
     assert_int_equal(slow.begun, 0);
     assert_true(asker_readable());
     assert_int_equal(redbucket_async_outstanding(asker), 1);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 1);
     assert_string_equal(slow.calls[0].first, "k");
     assert_false(asker_readable());
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked.called, 0);
     end_and_dispatch(0);
     assert_int_equal(asked.called, 1);
@@ -83,11 +60,11 @@ static void test_a_turns_requests_go_together(void **state)
 
     (void)state;
     asker_ask_all(asked, 10, "first");
-    dispatch();
+    slow_asker_dispatch();
     asker_ask_all(asked + 10, 5, "second");
-    dispatch();
+    slow_asker_dispatch();
     asker_ask_all(asked + 15, 15, "third");
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 2);
     assert_int_equal(slow.calls[0].len, 10);
     assert_int_equal(slow.calls[1].len, 5);
@@ -111,7 +88,7 @@ static void test_many_make_two_calls_side_by_side(void **state)
     (void)state;
     memset(asked, 0, sizeof asked);
     asker_ask_all(asked, 100, "k");
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 2);
     assert_int_equal(slow.calls[0].len, 50);
     assert_int_equal(slow.calls[1].len, 50);
@@ -131,11 +108,11 @@ static void test_one_connection_is_one_call_at_a_time(void **state)
     static struct asked asked[100];
 
     (void)state;
-    end(NULL);
-    open_with(1);
+    slow_asker_close(NULL);
+    slow_asker_open(1);
     memset(asked, 0, sizeof asked);
     asker_ask_all(asked, 100, "k");
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 1);
     assert_int_equal(slow.calls[0].len, 100);
     end_and_dispatch(0);
@@ -153,12 +130,12 @@ static void test_what_takes_no_time_is_answered_in_its_turn(void **state)
     memset(asked, 0, sizeof asked);
     slow.at_once = true;
     asker_ask_all(asked, 2, "k");
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 2, REDBUCKET_OK), 2);
     asker_ask_all(asked + 2, 1998, "k");
     while (redbucket_async_outstanding(asker) > 0) {
         assert_true(asker_readable());
-        dispatch();
+        slow_asker_dispatch();
         turns++;
         assert_in_range(asker_called, 0, 2 + turns * 1024);
     }
@@ -175,16 +152,16 @@ static void test_what_cannot_be_watched_is_looked_at(void **state)
     (void)state;
     slow.same_pipe = true;
     asker_ask(&asked[0], "k", 1.0);
-    dispatch();
+    slow_asker_dispatch();
     asker_ask(&asked[1], "k", 2.0);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 2);
     end_and_dispatch(0);
     assert_int_equal(asked[0].called, 1);
     assert_int_equal(asked[1].called, 0);
     slow_end(0);
     slow.now += 0.002;
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[1].called, 1);
     assert_int_equal(asked[1].status, REDBUCKET_OK);
 }
@@ -231,7 +208,7 @@ static void ask_for_two(bool verdicts_wanted)
                                         .failed = 1};
 
     memcpy(b, "limit b", 8);
-    assert_int_equal(redbucket_limiter_add(limiter, "limit b", &limit, NULL), REDBUCKET_OK);
+    assert_int_equal(redbucket_limiter_add(slow_limiter, "limit b", &limit, NULL), REDBUCKET_OK);
     assert_int_equal(redbucket_async_request(asker, &request, look, &seen, NULL), REDBUCKET_OK);
     memset(a, 'z', sizeof a);
     memset(b, 'z', sizeof b);
@@ -245,7 +222,7 @@ static void test_everything_is_copied(void **state)
 {
     (void)state;
     ask_for_two(true);
-    dispatch();
+    slow_asker_dispatch();
     end_and_dispatch(0);
     assert_int_equal(seen.status, REDBUCKET_OK);
     assert_int_equal(seen.failed, REDBUCKET_NONE);
@@ -264,7 +241,7 @@ static void test_verdicts_are_for_who_wants_them(void **state)
 {
     (void)state;
     ask_for_two(false);
-    dispatch();
+    slow_asker_dispatch();
     end_and_dispatch(0);
     assert_int_equal(seen.status, REDBUCKET_OK);
     assert_null(seen.verdicts);
@@ -290,7 +267,7 @@ static void test_what_is_wrong_is_said_at_once(void **state)
     assert_int_equal(try_one("a", "a key of sixteen", 1.0), REDBUCKET_ERROR_KEY);
     assert_int_equal(redbucket_async_outstanding(asker), 0);
     assert_false(asker_readable());
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 0);
 }
 
@@ -301,7 +278,7 @@ static void test_there_is_a_most(void **state)
     (void)state;
     asker_ask_all(asked, REDBUCKET_ASYNC_MAX, "k");
     assert_int_equal(try_one("a", "k", 1.0), REDBUCKET_ERROR_FULL);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(try_one("a", "k", 1.0), REDBUCKET_ERROR_FULL);
     end_and_dispatch(0);
     asker_ask(&asked[REDBUCKET_ASYNC_MAX], "k", 1.0);
@@ -318,18 +295,18 @@ static void test_a_request_of_no_limit_is_accepted(void **state)
     struct redbucket_request request = {.cost = 1.0};
 
     (void)state;
-    end(NULL);
+    slow_asker_close(NULL);
     struct redbucket_store *store = NULL;
 
     assert_int_equal(redbucket_store_open("memory:?size=64k", &store, NULL), REDBUCKET_OK);
-    assert_int_equal(redbucket_limiter_create(store, &limiter, NULL), REDBUCKET_OK);
-    assert_int_equal(redbucket_async_create(limiter, &asker, NULL), REDBUCKET_OK);
+    assert_int_equal(redbucket_limiter_create(store, &slow_limiter, NULL), REDBUCKET_OK);
+    assert_int_equal(redbucket_async_create(slow_limiter, &asker, NULL), REDBUCKET_OK);
     memset(&seen, 0, sizeof seen);
     assert_int_equal(redbucket_async_request(asker, &request, look, &seen, NULL), REDBUCKET_OK);
-    dispatch();
+    slow_asker_dispatch();
     assert_true(seen.response.accepted);
     redbucket_async_destroy(asker);
-    redbucket_limiter_destroy(limiter);
+    redbucket_limiter_destroy(slow_limiter);
     redbucket_store_close(store);
     begin(NULL);
 }
@@ -354,7 +331,7 @@ static void test_callbacks_ask_for_more(void **state)
     (void)state;
     memset(more, 0, sizeof more);
     asker_ask(&asked, "k", 1.0);
-    dispatch();
+    slow_asker_dispatch();
     end_and_dispatch(0);
     /* It is on its way before the loop goes on. */
     assert_int_equal(slow.begun, 2);
@@ -383,7 +360,7 @@ static void test_a_turn_ends_though_callbacks_go_on(void **state)
     asker_ask(&asked, "k", 1.0);
     for (int turn = 1; turn <= 5; turn++) {
         assert_true(asker_readable());
-        dispatch();
+        slow_asker_dispatch();
         assert_in_range(rounds, turn, turn);
     }
     assert_true(asker_readable());
@@ -411,7 +388,7 @@ static void test_events_are_told_on_the_hosts_stack(void **state)
     slow.tells = true;
     redbucket_store_listen(&slow.store, hear, NULL);
     asker_ask(&asked, "k", 1.0);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(heard, 1);
     assert_int_equal(heard_on_fiber, 0);
     end_and_dispatch(0);
@@ -421,21 +398,30 @@ static void test_events_are_told_on_the_hosts_stack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_request_is_answered_in_a_later_turn, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_turns_requests_go_together, begin, end),
-        cmocka_unit_test_setup_teardown(test_many_make_two_calls_side_by_side, begin, end),
-        cmocka_unit_test_setup_teardown(test_one_connection_is_one_call_at_a_time, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_request_is_answered_in_a_later_turn, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_a_turns_requests_go_together, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_many_make_two_calls_side_by_side, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_one_connection_is_one_call_at_a_time, begin,
+                                        slow_asker_close),
         cmocka_unit_test_setup_teardown(test_what_takes_no_time_is_answered_in_its_turn, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(test_what_cannot_be_watched_is_looked_at, begin, end),
-        cmocka_unit_test_setup_teardown(test_everything_is_copied, begin, end),
-        cmocka_unit_test_setup_teardown(test_verdicts_are_for_who_wants_them, begin, end),
-        cmocka_unit_test_setup_teardown(test_what_is_wrong_is_said_at_once, begin, end),
-        cmocka_unit_test_setup_teardown(test_there_is_a_most, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_request_of_no_limit_is_accepted, begin, end),
-        cmocka_unit_test_setup_teardown(test_callbacks_ask_for_more, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_turn_ends_though_callbacks_go_on, begin, end),
-        cmocka_unit_test_setup_teardown(test_events_are_told_on_the_hosts_stack, begin, end),
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_what_cannot_be_watched_is_looked_at, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_everything_is_copied, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_verdicts_are_for_who_wants_them, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_what_is_wrong_is_said_at_once, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_there_is_a_most, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_a_request_of_no_limit_is_accepted, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_callbacks_ask_for_more, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_a_turn_ends_though_callbacks_go_on, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_events_are_told_on_the_hosts_stack, begin,
+                                        slow_asker_close),
     };
 
     return cmocka_run_group_tests_name("async", tests, NULL, NULL);

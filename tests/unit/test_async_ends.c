@@ -2,9 +2,8 @@
 /*
  * Requests that end before their answer: cancelled, out of time, destroyed with everything else.
  */
-#include "asker.h"
 #include "policy.h"
-#include "slow_store.h"
+#include "slow_asker.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -12,42 +11,14 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static struct redbucket_limiter *limiter;
 static struct asked asked[8];
 
 static int begin(void **state)
 {
     (void)state;
-    limiter = slow_open(2);
-    asker_called = 0;
+    slow_asker_open(2);
     memset(asked, 0, sizeof asked);
-    assert_int_equal(redbucket_async_create(limiter, &asker, NULL), REDBUCKET_OK);
     return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    redbucket_async_destroy(asker);
-    slow_close(limiter);
-    return 0;
-}
-
-static void dispatch(void)
-{
-    redbucket_async_dispatch(asker);
-}
-
-/* Two calls of one request each, and `more` that wait. */
-static void fill(size_t waiting)
-{
-    asker_ask(&asked[0], "first", 1.0);
-    dispatch();
-    asker_ask(&asked[1], "second", 2.0);
-    dispatch();
-    asker_ask_all(&asked[2], waiting, "waiting");
-    dispatch();
-    assert_int_equal(slow.begun, 2);
 }
 
 /* ---- Cancelled --------------------------------------------------------------------------------
@@ -56,21 +27,21 @@ static void fill(size_t waiting)
 static void test_what_waits_is_never_asked(void **state)
 {
     (void)state;
-    fill(3);
+    slow_asker_fill(asked, 3);
     assert_true(redbucket_async_cancel(asker, asked[3].id));
     assert_int_equal(asked[3].called, 0);
     assert_false(redbucket_async_cancel(asker, asked[3].id));
     assert_true(asker_readable());
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[3].called, 1);
     assert_int_equal(asked[3].status, REDBUCKET_CANCELLED);
     assert_int_equal(redbucket_async_outstanding(asker), 4);
     slow_end(0);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.calls[2].len, 2);
     slow_end(1);
     slow_end(2);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 5, REDBUCKET_OK), 4);
     assert_int_equal(asked[2].remaining, 1);
     assert_int_equal(asked[4].remaining, 3);
@@ -80,13 +51,13 @@ static void test_what_is_under_way_has_nobody_to_come_back_to(void **state)
 {
     (void)state;
     asker_ask_all(asked, 3, "k");
-    dispatch();
+    slow_asker_dispatch();
     assert_true(redbucket_async_cancel(asker, asked[1].id));
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[1].status, REDBUCKET_CANCELLED);
     assert_int_equal(asker_called, 1);
     slow_end(0);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_called, 3);
     assert_int_equal(asker_count(asked, 3, REDBUCKET_OK), 2);
     assert_int_equal(asked[2].remaining, 3);
@@ -96,14 +67,14 @@ static void test_a_whole_call_can_be_given_up(void **state)
 {
     (void)state;
     asker_ask_all(asked, 2, "k");
-    dispatch();
+    slow_asker_dispatch();
     assert_true(redbucket_async_cancel(asker, asked[0].id));
     assert_true(redbucket_async_cancel(asker, asked[1].id));
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(redbucket_async_outstanding(asker), 0);
     assert_false(slow.calls[0].ended);
     slow_end(0);
-    dispatch();
+    slow_asker_dispatch();
     assert_true(slow.calls[0].ended);
     assert_int_equal(asker_called, 2);
 }
@@ -124,9 +95,9 @@ static void test_who_has_an_answer_gets_it(void **state)
     asked[0].then = cancel_other;
     other_id = asked[1].id;
     other_was_cancelled = true;
-    dispatch();
+    slow_asker_dispatch();
     slow_end(0);
-    dispatch();
+    slow_asker_dispatch();
     assert_false(other_was_cancelled);
     assert_int_equal(asked[1].status, REDBUCKET_OK);
     assert_false(redbucket_async_cancel(asker, asked[0].id));
@@ -137,18 +108,18 @@ static void test_who_has_an_answer_gets_it(void **state)
 static void test_callbacks_cancel(void **state)
 {
     (void)state;
-    fill(1);
+    slow_asker_fill(asked, 1);
     asked[0].then = cancel_other;
     other_id = asked[1].id;
     slow_end(0);
-    dispatch();
+    slow_asker_dispatch();
     assert_true(other_was_cancelled);
     assert_int_equal(asked[1].called, 0);
     assert_true(asker_readable());
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[1].status, REDBUCKET_CANCELLED);
     slow_end(2);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[2].status, REDBUCKET_OK);
 }
 
@@ -165,7 +136,7 @@ static void test_numbers_are_not_given_twice(void **state)
         assert_int_not_equal(asked[0].id, before);
         assert_false(redbucket_async_cancel(asker, before));
         before = asked[0].id;
-        dispatch();
+        slow_asker_dispatch();
     }
 }
 
@@ -179,18 +150,18 @@ static void test_each_has_its_own_time(void **state)
     slow.now += 0.25;
     asker_ask(&asked[1], "first", 2.0);
     slow.now += 0.25;
-    dispatch();
+    slow_asker_dispatch();
     /* The call has the time of the one who came last. */
     assert_int_equal(slow.calls[0].len, 2);
     assert_true(slow.calls[0].waited > 0.24 && slow.calls[0].waited < 0.26);
     slow.now += 0.5;
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[0].called, 1);
     assert_int_equal(asked[0].status, REDBUCKET_ERROR_TIMEOUT);
     assert_int_equal(asked[1].called, 0);
     assert_false(slow.calls[0].ended);
     slow_end(0);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[1].status, REDBUCKET_OK);
     assert_int_equal(asked[0].called, 1);
 }
@@ -198,24 +169,24 @@ static void test_each_has_its_own_time(void **state)
 static void test_who_waits_waits_no_longer_than_its_time(void **state)
 {
     (void)state;
-    fill(0);
+    slow_asker_fill(asked, 0);
     slow.now += 0.5;
     asker_ask(&asked[2], "third", 3.0);
     slow.now += 0.25;
     asker_ask(&asked[3], "fourth", 4.0);
     slow.now += 0.25;
-    dispatch();
+    slow_asker_dispatch();
     /* Both calls are over, and what waited has gone together. */
     assert_int_equal(asker_count(asked, 2, REDBUCKET_ERROR_TIMEOUT), 2);
     assert_int_equal(slow.begun, 3);
     assert_int_equal(slow.calls[2].len, 2);
     assert_true(slow.calls[2].waited > 0.24 && slow.calls[2].waited < 0.26);
     slow.now += 0.5;
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[2].status, REDBUCKET_ERROR_TIMEOUT);
     assert_int_equal(asked[3].called, 0);
     slow.now += 0.25;
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[3].status, REDBUCKET_ERROR_TIMEOUT);
     assert_int_equal(redbucket_async_outstanding(asker), 0);
 }
@@ -227,16 +198,16 @@ static void test_who_never_got_away_is_answered_all_the_same(void **state)
     asker_ask(&asked[0], "early", 1.0);
     slow.now += 0.9;
     asker_ask(&asked[1], "late", 2.0);
-    dispatch();
+    slow_asker_dispatch();
     asker_ask(&asked[2], "second", 3.0);
-    dispatch();
+    slow_asker_dispatch();
     asker_ask(&asked[3], "waits", 4.0);
     slow.now += 0.2;
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[0].status, REDBUCKET_ERROR_TIMEOUT);
     assert_int_equal(asker_called, 1);
     slow.now += 0.9;
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 4, REDBUCKET_ERROR_TIMEOUT), 4);
 }
 
@@ -259,30 +230,30 @@ static void test_a_policy_answers_who_is_out_of_time(void **state)
     asker_ask(&asked[0], "first", 1.0);
     slow.now += 0.5;
     asker_ask(&asked[1], "first", 2.0);
-    dispatch();
+    slow_asker_dispatch();
     slow.now += 0.5;
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[0].status, REDBUCKET_OK);
     assert_true(asked[0].degraded);
     slow_end(0);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asked[1].status, REDBUCKET_OK);
     assert_false(asked[1].degraded);
     /* Nobody is answered by it twice, once late and once when the call is over... */
     asker_ask(&asked[3], "fourth", 4.0);
     slow.now += 0.5;
     asker_ask(&asked[4], "fourth", 5.0);
-    dispatch();
+    slow_asker_dispatch();
     slow.now += 0.5;
-    dispatch();
+    slow_asker_dispatch();
     assert_true(asked[3].degraded);
     slow.now += 0.5;
-    dispatch();
+    slow_asker_dispatch();
     assert_true(asked[4].degraded);
     assert_true(slow.calls[1].ended);
     /* ... nor who has been given up. */
     asker_ask(&asked[2], "third", 3.0);
-    dispatch();
+    slow_asker_dispatch();
     redbucket_async_destroy(asker);
     asker = NULL;
     assert_int_equal(asked[2].status, REDBUCKET_CANCELLED);
@@ -325,15 +296,15 @@ static void test_who_is_late_is_called_once_though_a_listener_gives_it_up(void *
     asker_ask_all(asked, 2, "k");
     slow.now += 0.5;
     asker_ask(&asked[2], "k", 3.0);
-    dispatch();
+    slow_asker_dispatch();
     slow.now += 0.5;
-    dispatch();
-    dispatch();
+    slow_asker_dispatch();
+    slow_asker_dispatch();
     assert_false(late_was_cancelled);
     assert_int_equal(asker_count(asked, 3, REDBUCKET_OK), 2);
     assert_true(asked[0].degraded && asked[1].degraded);
     slow_end(0);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 3, REDBUCKET_OK), 3);
     assert_int_equal(redbucket_async_outstanding(asker), 0);
     redbucket_async_destroy(asker);
@@ -363,8 +334,8 @@ static void test_all_are_told_and_nothing_is_left(void **state)
     (void)state;
     redbucket_async_destroy(asker);
     before = open_descriptors();
-    assert_int_equal(redbucket_async_create(limiter, &asker, NULL), REDBUCKET_OK);
-    fill(3);
+    assert_int_equal(redbucket_async_create(slow_limiter, &asker, NULL), REDBUCKET_OK);
+    slow_asker_fill(asked, 3);
     redbucket_async_destroy(asker);
     asker = NULL;
     assert_int_equal(open_descriptors(), before);
@@ -377,10 +348,10 @@ static void test_all_are_told_and_nothing_is_left(void **state)
 static void *ask_and_give_up(void *data)
 {
     (void)data;
-    fill(1);
+    slow_asker_fill(asked, 1);
     for (int i = 0; i < 3; i++)
         assert_true(redbucket_async_cancel(asker, asked[i].id));
-    dispatch();
+    slow_asker_dispatch();
     return NULL;
 }
 
@@ -410,9 +381,9 @@ static void test_a_callback_may_destroy_it(void **state)
 {
     (void)state;
     asker_ask_all(asked, 2, "k");
-    dispatch();
+    slow_asker_dispatch();
     asker_ask(&asked[2], "second", 1.0);
-    dispatch();
+    slow_asker_dispatch();
     asker_ask(&asked[3], "waits", 1.0);
     asked[0].then = destroy;
     slow_end(0);
@@ -439,7 +410,7 @@ static void try_everything(struct asked *one)
 static void test_callbacks_of_the_end_begin_nothing(void **state)
 {
     (void)state;
-    fill(1);
+    slow_asker_fill(asked, 1);
     for (int i = 0; i < 3; i++)
         asked[i].then = try_everything;
     redbucket_async_destroy(asker);
@@ -475,25 +446,29 @@ static void test_the_loop_is_left_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_waits_is_never_asked, begin, end),
+        cmocka_unit_test_setup_teardown(test_what_waits_is_never_asked, begin, slow_asker_close),
         cmocka_unit_test_setup_teardown(test_what_is_under_way_has_nobody_to_come_back_to, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(test_a_whole_call_can_be_given_up, begin, end),
-        cmocka_unit_test_setup_teardown(test_who_has_an_answer_gets_it, begin, end),
-        cmocka_unit_test_setup_teardown(test_callbacks_cancel, begin, end),
-        cmocka_unit_test_setup_teardown(test_numbers_are_not_given_twice, begin, end),
-        cmocka_unit_test_setup_teardown(test_each_has_its_own_time, begin, end),
-        cmocka_unit_test_setup_teardown(test_who_waits_waits_no_longer_than_its_time, begin, end),
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_a_whole_call_can_be_given_up, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_who_has_an_answer_gets_it, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_callbacks_cancel, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_numbers_are_not_given_twice, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_each_has_its_own_time, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_who_waits_waits_no_longer_than_its_time, begin,
+                                        slow_asker_close),
         cmocka_unit_test_setup_teardown(test_who_never_got_away_is_answered_all_the_same, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(test_a_policy_answers_who_is_out_of_time, begin, end),
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_a_policy_answers_who_is_out_of_time, begin,
+                                        slow_asker_close),
         cmocka_unit_test_setup_teardown(
-            test_who_is_late_is_called_once_though_a_listener_gives_it_up, begin, end),
-        cmocka_unit_test_setup_teardown(test_all_are_told_and_nothing_is_left, begin, end),
-        cmocka_unit_test_setup_teardown(test_whoever_is_left_ends_it, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_callback_may_destroy_it, begin, end),
-        cmocka_unit_test_setup_teardown(test_callbacks_of_the_end_begin_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(test_the_loop_is_left_first, begin, end),
+            test_who_is_late_is_called_once_though_a_listener_gives_it_up, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_all_are_told_and_nothing_is_left, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_whoever_is_left_ends_it, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_a_callback_may_destroy_it, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_callbacks_of_the_end_begin_nothing, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_the_loop_is_left_first, begin, slow_asker_close),
     };
 
     return cmocka_run_group_tests_name("async_ends", tests, NULL, NULL);

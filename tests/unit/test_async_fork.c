@@ -3,52 +3,23 @@
  * Forks beside and in the middle of requests on an event loop: the child leaves everything alone,
  * and the parent goes on.
  */
-#include "asker.h"
-#include "slow_store.h"
+#include "slow_asker.h"
 #include "test.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct redbucket_limiter *limiter;
 static struct asked asked[8];
 static int detached;
 
 static int begin(void **state)
 {
     (void)state;
-    limiter = slow_open(2);
-    asker_called = 0;
+    slow_asker_open(2);
     detached = 0;
     memset(asked, 0, sizeof asked);
-    assert_int_equal(redbucket_async_create(limiter, &asker, NULL), REDBUCKET_OK);
     return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    redbucket_async_destroy(asker);
-    slow_close(limiter);
-    return 0;
-}
-
-static void dispatch(void)
-{
-    redbucket_async_dispatch(asker);
-}
-
-/* Two calls of one request each, and some that wait. */
-static void fill(size_t waiting)
-{
-    asker_ask(&asked[0], "first", 1.0);
-    dispatch();
-    asker_ask(&asked[1], "second", 2.0);
-    dispatch();
-    asker_ask_all(&asked[2], waiting, "waiting");
-    dispatch();
-    assert_int_equal(slow.begun, 2);
 }
 
 static void detach(void *data)
@@ -94,7 +65,7 @@ static void test_a_child_leaves_it_alone(void **state)
 {
     (void)state;
     assert_true(redbucket_async_attach(asker, detach, &detached));
-    fill(2);
+    slow_asker_fill(asked, 2);
     pid_t child = fork();
 
     if (child == 0)
@@ -102,11 +73,11 @@ static void test_a_child_leaves_it_alone(void **state)
     check_child(child);
     slow_end(0);
     assert_true(asker_readable());
-    dispatch();
+    slow_asker_dispatch();
     slow_end(1);
     slow_end(2);
     assert_true(asker_readable());
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 4, REDBUCKET_OK), 4);
 }
 
@@ -126,12 +97,12 @@ static void test_a_child_of_a_callback_may_destroy_it(void **state)
     (void)state;
     asker_ask_all(asked, 3, "k");
     asked[0].then = fork_inside;
-    dispatch();
+    slow_asker_dispatch();
     asker_ask(&asked[3], "second", 1.0);
-    dispatch();
+    slow_asker_dispatch();
     slow_end(0);
     forked = -1;
-    dispatch();
+    slow_asker_dispatch();
     if (forked == 0)
         _exit(asker_called == 1 ? 0 : 1);
     check_child(forked);
@@ -157,7 +128,7 @@ static void test_a_child_of_a_listener_leaves_it_alone(void **state)
     redbucket_store_listen(&slow.store, fork_when_told, NULL);
     slow.tells = true;
     asker_ask_all(many, 64, "k"); /* enough for two calls */
-    dispatch();
+    slow_asker_dispatch();
     if (forked == 0) {
         bool alone = slow.begun == 1 && slow.calls[0].len == 32 && asker_called == 0;
 
@@ -169,16 +140,18 @@ static void test_a_child_of_a_listener_leaves_it_alone(void **state)
     slow_end(0);
     slow_end(1);
     assert_true(asker_readable());
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(many, 64, REDBUCKET_OK), 64);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_child_leaves_it_alone, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_child_of_a_callback_may_destroy_it, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_child_of_a_listener_leaves_it_alone, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_child_leaves_it_alone, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_a_child_of_a_callback_may_destroy_it, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_a_child_of_a_listener_leaves_it_alone, begin,
+                                        slow_asker_close),
     };
 
     return cmocka_run_group_tests_name("async_fork", tests, NULL, NULL);

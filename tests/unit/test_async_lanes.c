@@ -2,22 +2,19 @@
 /*
  * Requests on an event loop that go different ways: to nodes of a cluster, or alone.
  */
-#include "asker.h"
-#include "slow_store.h"
+#include "slow_asker.h"
 #include "test.h"
 
 #include <stdio.h>
 
-static struct redbucket_limiter *limiter;
 static struct asked asked[400];
 
 static void open_for(unsigned connections)
 {
-    limiter = slow_open(connections);
+    slow_limiter = slow_open(connections);
     slow_divide();
-    asker_called = 0;
+    slow_asker_begin();
     memset(asked, 0, sizeof asked);
-    assert_int_equal(redbucket_async_create(limiter, &asker, NULL), REDBUCKET_OK);
 }
 
 static int begin(void **state)
@@ -25,19 +22,6 @@ static int begin(void **state)
     (void)state;
     open_for(8);
     return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    redbucket_async_destroy(asker);
-    slow_close(limiter);
-    return 0;
-}
-
-static void dispatch(void)
-{
-    redbucket_async_dispatch(asker);
 }
 
 static void test_only_those_of_a_lane_go_together(void **state)
@@ -48,14 +32,14 @@ static void test_only_those_of_a_lane_go_together(void **state)
 
         asker_ask(&asked[i], key, 1.0 + i);
     }
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 3);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(slow.calls[i].len, 4);
         assert_int_equal(slow.calls[i].first[0], '0' + (int)i);
         slow_end(i);
     }
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 12, REDBUCKET_OK), 12);
     for (int i = 0; i < 12; i++)
         assert_int_equal(asked[i].remaining, i + 1);
@@ -67,20 +51,20 @@ static void test_no_lane_waits_for_another(void **state)
     /* The calls of one lane hang, as many as it may have. */
     for (int i = 0; i < 3; i++) {
         asker_ask(&asked[i], "0", 1.0);
-        dispatch();
+        slow_asker_dispatch();
     }
     assert_int_equal(slow.begun, 2);
     for (unsigned i = 3; i < 40; i++) {
         asker_ask(&asked[i], i % 2 == 0 ? "1" : "2", 1.0);
-        dispatch();
+        slow_asker_dispatch();
         assert_int_equal(slow.begun, i);
         slow_end(i - 1);
-        dispatch();
+        slow_asker_dispatch();
         assert_int_equal(asked[i].status, REDBUCKET_OK);
     }
     assert_int_equal(asker_count(asked, 3, REDBUCKET_OK), 0);
     slow_end(0);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.calls[39].first[0], '0');
     assert_int_equal(asker_count(asked, 3, REDBUCKET_OK), 1);
 }
@@ -93,16 +77,16 @@ static void test_there_is_a_most_of_all_lanes(void **state)
         char key[2] = {(char)('0' + i / 2), '\0'};
 
         asker_ask(&asked[i], key, 1.0);
-        dispatch();
+        slow_asker_dispatch();
     }
     assert_int_equal(slow.begun, 16);
     assert_false(asker_readable());
     slow_end(3);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 17);
     assert_int_equal(slow.calls[16].first[0], '8');
     slow.now += SLOW_TIMEOUT;
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 20, REDBUCKET_OK), 1);
     assert_int_equal(asker_count(asked, 20, REDBUCKET_ERROR_TIMEOUT), 19);
     assert_int_equal(redbucket_async_outstanding(asker), 0);
@@ -112,36 +96,36 @@ static void test_who_goes_alone_shares_as_little_as_it_can(void **state)
 {
     (void)state;
     asker_ask_all(asked, 24, "alone");
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 8);
     for (unsigned i = 0; i < 8; i++)
         assert_int_equal(slow.calls[i].len, 3);
     asker_ask_all(&asked[24], 2, "more");
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 8);
     slow_end(5);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 9);
     for (unsigned i = 0; i < 9; i++) {
         if (i != 5)
             slow_end(i);
     }
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 26, REDBUCKET_OK), 26);
 }
 
 static void test_no_more_go_than_there_are_connections(void **state)
 {
     (void)state;
-    end(NULL);
+    slow_asker_close(NULL);
     open_for(3);
     asker_ask_all(asked, 24, "alone");
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 3);
     assert_int_equal(slow.calls[0].len, 8);
     for (unsigned i = 0; i < 3; i++)
         slow_end(i);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 24, REDBUCKET_OK), 24);
 }
 
@@ -150,18 +134,18 @@ static void test_lanes_take_turns(void **state)
     static struct asked others[400];
 
     (void)state;
-    end(NULL);
+    slow_asker_close(NULL);
     open_for(1);
     memset(others, 0, sizeof others);
     asker_ask_all(asked, 400, "0");
     asker_ask_all(others, 400, "1");
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 2);
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(slow.calls[i].first[0], '0' + (int)(i % 2));
         assert_int_equal(slow.calls[i].len, i < 2 ? 256 : 144);
         slow_end(i);
-        dispatch();
+        slow_asker_dispatch();
     }
     assert_int_equal(asker_count(asked, 400, REDBUCKET_OK), 400);
     assert_int_equal(asker_count(others, 400, REDBUCKET_OK), 400);
@@ -173,29 +157,32 @@ static void test_cancelling_empties_a_lane(void **state)
     asker_ask(&asked[0], "0", 1.0);
     asker_ask(&asked[1], "1", 1.0);
     assert_true(redbucket_async_cancel(asker, asked[0].id));
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 1);
     assert_int_equal(slow.calls[0].first[0], '1');
     assert_int_equal(asked[0].status, REDBUCKET_CANCELLED);
     asker_ask(&asked[2], "0", 1.0);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(slow.begun, 2);
     slow_end(0);
     slow_end(1);
-    dispatch();
+    slow_asker_dispatch();
     assert_int_equal(asker_count(asked, 3, REDBUCKET_OK), 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_only_those_of_a_lane_go_together, begin, end),
-        cmocka_unit_test_setup_teardown(test_no_lane_waits_for_another, begin, end),
-        cmocka_unit_test_setup_teardown(test_there_is_a_most_of_all_lanes, begin, end),
-        cmocka_unit_test_setup_teardown(test_who_goes_alone_shares_as_little_as_it_can, begin, end),
-        cmocka_unit_test_setup_teardown(test_no_more_go_than_there_are_connections, begin, end),
-        cmocka_unit_test_setup_teardown(test_lanes_take_turns, begin, end),
-        cmocka_unit_test_setup_teardown(test_cancelling_empties_a_lane, begin, end),
+        cmocka_unit_test_setup_teardown(test_only_those_of_a_lane_go_together, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_no_lane_waits_for_another, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_there_is_a_most_of_all_lanes, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_who_goes_alone_shares_as_little_as_it_can, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_no_more_go_than_there_are_connections, begin,
+                                        slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_lanes_take_turns, begin, slow_asker_close),
+        cmocka_unit_test_setup_teardown(test_cancelling_empties_a_lane, begin, slow_asker_close),
     };
 
     return cmocka_run_group_tests_name("async_lanes", tests, NULL, NULL);
