@@ -8,6 +8,9 @@ PREFIX       ?= /usr/local
 DESTDIR      ?=
 FUZZ_SECONDS ?= 60
 SANITIZERS   ?= asan tsan
+PARTS        ?=
+SECONDS      ?=
+SEED         ?=
 
 all: ready-build compile ## build the command and the libraries, in build/ (the default)
 
@@ -33,6 +36,9 @@ bench: setup-build setup-servers compile ## measure, as ratios in one run
 sanitize: setup-build setup-servers setup-loops setup-sanitize ## run every test under ASan and UBSan, then under TSan
 	@scripts/sanitize $(SANITIZERS)
 
+torture: setup-build setup-servers setup-loops setup-extras setup-sanitize setup-torture compile ## run the long tests, or PARTS of them; SECONDS for each, SEED
+	@TORTURE_SECONDS='$(SECONDS)' TORTURE_SEED='$(SEED)' scripts/torture $(BUILD) $(PARTS)
+
 fuzz: setup-build setup-sanitize ## run each fuzzer for FUZZ_SECONDS (60)
 	@FUZZ_SECONDS='$(FUZZ_SECONDS)' scripts/fuzz
 
@@ -50,7 +56,7 @@ setup-servers:
 	@scripts/servers
 
 # Tests of a loop, or of an installed file for a program, that isn't to be had are skipped.
-setup-loops setup-extras: setup-%:
+setup-loops setup-extras setup-torture: setup-%:
 	@scripts/setup $* || echo 'setup: going on without'
 
 # Ninja knows better than make what is out of date, so these are never files to make.
@@ -66,5 +72,5 @@ compile: configure
 configure:
 	@scripts/configure $(BUILD) '$(PREFIX)'
 
-.PHONY: all demo check install dist packages bench sanitize fuzz lint clean help compile configure
+.PHONY: all demo check install dist packages bench sanitize torture fuzz lint clean help compile configure
 .NOTPARALLEL:
