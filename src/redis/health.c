@@ -38,7 +38,7 @@ static enum redbucket_status measure(struct rbk_use *use, double *round_trip)
     return REDBUCKET_OK;
 }
 
-/* Copies a setting's value; "" when the server won't say. */
+/* Copies a setting's value, to be shown; "" when the server won't say. */
 static enum redbucket_status read_setting(struct rbk_use *use, const char *name, char *value,
                                           size_t size)
 {
@@ -49,8 +49,12 @@ static enum redbucket_status read_setting(struct rbk_use *use, const char *name,
 
     value[0] = '\0';
     if (status == REDBUCKET_OK && reply.type == RBK_REPLY_ARRAY && reply.len == 2 &&
-        reply.elements[1].type == RBK_REPLY_STRING)
-        (void)snprintf(value, size, "%s", reply.elements[1].text);
+        reply.elements[1].type == RBK_REPLY_STRING) {
+        char words[RBK_SERVER_WORDS_SIZE];
+
+        rbk_server_words(reply.elements[1].text, words);
+        (void)snprintf(value, size, "%.*s", (int)size - 1, words);
+    }
     return status;
 }
 

@@ -82,15 +82,19 @@ static void read_line(struct rbk_server *server, const char *name, const char *v
         (void)snprintf(server->eviction, sizeof server->eviction, "%s", value);
 }
 
-/* Copies up to a line's end; true when it was short enough for one that is of interest. */
-static bool copy_line(const char *text, size_t len, char *line, size_t size)
+/* Copies up to a line's end, as one that may be shown; true when it was short enough for one that
+ * is of interest. */
+static bool copy_line(const char *text, size_t len, char line[RBK_SERVER_WORDS_SIZE])
 {
+    char raw[RBK_SERVER_WORDS_SIZE];
+
     if (len > 0 && text[len - 1] == '\r')
         len--;
-    if (len >= size)
+    if (len >= sizeof raw)
         return false;
-    memcpy(line, text, len);
-    line[len] = '\0';
+    memcpy(raw, text, len);
+    raw[len] = '\0';
+    rbk_server_words(raw, line);
     return true;
 }
 
@@ -105,8 +109,8 @@ void rbk_server_read_info(struct rbk_server *server, const struct rbk_reply *inf
     while (text < end) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t len = (size_t)((newline == NULL ? end : newline) - text);
-        char line[128];
-        char *colon = copy_line(text, len, line, sizeof line) ? strchr(line, ':') : NULL;
+        char line[RBK_SERVER_WORDS_SIZE];
+        char *colon = copy_line(text, len, line) ? strchr(line, ':') : NULL;
 
         if (colon != NULL) {
             *colon = '\0';

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A server made of an input's bytes, in the place of sockets, names and time.
+ *
+ * fake_server.c defines what src/redis/stream.c, dial.c, resolve.c and src/wait.c, deadline.c do,
+ * so that a program which links it before the library speaks to it over no socket, and waits for
+ * nothing: time is moved by whoever would have waited. All above these is the library's own.
+ *
+ * Each command that comes takes a record of the input, which says what it is answered (fake_reply.c
+ * has their list); once there are none, a good server's answers follow for a while, and then no one
+ * is there any more.
+ */
+#ifndef FUZZ_FAKE_SERVER_H
+#define FUZZ_FAKE_SERVER_H
+
+#include "wire/reply.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAKE_PASSWORD "ZQXJKVWB"
+
+/* Arguments of one command; all that a call of the script has fit. */
+#define FAKE_ARGUMENTS_MAX 200u
+
+struct fake_bytes {
+    unsigned char *bytes;
+    size_t len;
+    size_t size;
+};
+
+struct fake_connection {
+    bool open;
+    bool closing;    /* says what is left to say, and hangs up */
+    unsigned queued; /* commands behind MULTI */
+    bool in_multi;
+    struct fake_bytes heard;
+    struct fake_bytes said;
+    size_t taken; /* of what was said */
+};
+
+/* What the input says, and what was made of it.
+ *
+ *   codec_json  how states are stored
+ *   in_cluster  what it says of itself
+ *   honest      nothing but what a good server says was said so far
+ *   accepted    requests that it has said yes to
+ */
+struct fake {
+    const uint8_t *at;
+    size_t left;
+    size_t piece; /* bytes that one read gives at most */
+    size_t good_left;
+    bool codec_json;
+    bool in_cluster;
+    bool honest;
+    size_t accepted;
+    double now;
+};
+
+extern struct fake rbk_fake;
+
+/* Begins with an input; ends all connections of the last one. */
+void rbk_fake_begin(const uint8_t *data, size_t size, size_t piece);
+
+uint8_t rbk_fake_byte(void);
+size_t rbk_fake_bytes(size_t len, const uint8_t **bytes);
+
+void rbk_fake_append(struct fake_bytes *to, const void *bytes, size_t len);
+
+/* Answers one command. */
+void rbk_fake_reply(struct fake_connection *connection, const struct rbk_command *command);
+
+/* Answers a call of the script as the script would, on buckets which all have this state. */
+void rbk_fake_script(struct fake_bytes *out, const struct rbk_command *command,
+                     const uint8_t *state);
+
+#endif
