@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table whose bytes may be anything: the input is a list of patches (offset, length, bytes) to a
- * good table, its header included. Whatever they make of it, nothing is read or written outside and
- * every call ends. Links the library's own files alone.
+ * A table whose bytes may be anything: the input is a byte that says which good table to begin with
+ * (1: a full one) and what to do with it (2: it grows, 4: it is copied), and a list of patches
+ * (offset, length, bytes) to that table, its header included. Whatever they make of it, nothing is
+ * read or written outside, every call ends, a change that was under way is over once it was undone,
+ * and no more is counted or copied than there is room for. Links the library's own files alone.
  */
 #include "table/walk.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +51,8 @@ static void use_key(struct rbk_table *table, const char *text, size_t len, doubl
         rbk_table_place(table, &key, &touch.place);
         if (rbk_table_torn(table, touch.place.shard))
             rbk_table_recover(table, touch.place.shard);
+        if (rbk_table_torn(table, touch.place.shard))
+            abort();
         rbk_table_find(table, &touch, &claim.state);
         if (!rbk_state_readable(&claim.state))
             continue;
@@ -57,15 +62,57 @@ static void use_key(struct rbk_table *table, const char *text, size_t len, doubl
     }
 }
 
-static void use(struct rbk_table *table)
+/* Keys of all lengths, those of a template among them. */
+static void use(struct rbk_table *table, unsigned first, unsigned len)
 {
     char text[400];
 
     memset(text, 'k', sizeof text);
-    for (unsigned i = 0; i < 40; i++) {
+    for (unsigned i = first; i < first + len; i++) {
         text[0] = (char)('a' + i);
         use_key(table, text, 1 + i * 10 % sizeof text, i);
     }
+}
+
+/* Short keys, until there is no room for more. */
+static void fill(struct rbk_table *table)
+{
+    char text[] = "....";
+
+    for (unsigned i = 0; i < rbk_table_capacity(table); i++) {
+        text[0] = (char)i;
+        text[1] = (char)(i >> 8);
+        use_key(table, text, sizeof text, 0.0);
+    }
+}
+
+/* All claims of one request at once. */
+static void use_together(struct rbk_table *table)
+{
+    static const char texts[] = "abcdefgh................................................";
+    struct rbk_claim claims[4];
+    struct rbk_touch touches[4];
+    struct rbk_ask ask = {RBK_REQUEST, 1.0, 0.0, 7.0};
+    struct rbk_answer answer;
+    size_t failed = 0;
+
+    for (size_t i = 0; i < 4; i++) {
+        struct rbk_key key = {(const unsigned char *)"zone", 4, (const unsigned char *)texts + i,
+                              1 + i * 16};
+
+        claims[i] = (struct rbk_claim){.limit = {1.0, 2.0, 1.0}};
+        rbk_table_place(table, &key, &touches[i].place);
+        if (rbk_table_torn(table, touches[i].place.shard))
+            rbk_table_recover(table, touches[i].place.shard);
+        rbk_table_find(table, &touches[i], &claims[i].state);
+        if (!rbk_state_readable(&claims[i].state))
+            return;
+    }
+    rbk_decide(&ask, claims, 4, &answer);
+    if (answer.accepted &&
+        !rbk_table_apply(table, touches, claims, &(struct rbk_apply){4, 7.0}, &failed) &&
+        failed >= 4)
+        abort();
 }
 
 /* What is told of lies in the piece, and each step goes on. */
@@ -93,37 +140,73 @@ static void walk(const struct rbk_table *table)
     (void)*(volatile unsigned *)&sum;
 }
 
+static const uint64_t secret[2] = {1, 2};
+
+static void make(unsigned char *bytes, size_t size, struct rbk_table *table)
+{
+    struct rbk_table_plan plan;
+
+    if (!rbk_table_plan(size, 1, &plan))
+        abort();
+    rbk_table_format(bytes, size, &plan, secret);
+    if (!rbk_table_attach(table, bytes, size))
+        abort();
+}
+
+/* What both kinds of tables begin as: made once, since that takes longer than all else. */
+static const unsigned char *template_of(bool full)
+{
+    static _Alignas(4096) unsigned char templates[2][SIZE];
+    static bool made;
+    struct rbk_table table;
+
+    for (size_t i = 0; i < 2 && !made; i++) {
+        make(templates[i], SIZE, &table);
+        if (i == 1)
+            fill(&table);
+        use(&table, 0, 40);
+    }
+    made = true;
+    return templates[full];
+}
+
+/* Into a table that has room for all of it. */
+static void copy(const struct rbk_table *table)
+{
+    static _Alignas(4096) unsigned char bytes[4u * SIZE];
+    struct rbk_table other;
+
+    memset(bytes, 0, sizeof bytes);
+    make(bytes, sizeof bytes, &other);
+    other.growing = true;
+    (void)rbk_table_copy(&other, table, 10.0);
+    rbk_table_take_counts(&other, table);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const uint64_t secret[2] = {1, 2};
-    unsigned char *bytes = calloc(1, SIZE);
-    unsigned char *other = calloc(1, 4u * SIZE);
-    struct rbk_table_plan plan;
-    struct rbk_table table, copy;
+    unsigned char *bytes = malloc(SIZE);
+    unsigned begin = size > 0 ? data[0] : 0;
+    struct rbk_table_counts counts = {0};
+    struct rbk_table table;
 
-    if (bytes == NULL || other == NULL || !rbk_table_plan(SIZE, 1, &plan))
+    if (bytes == NULL)
         abort();
-    rbk_table_format(bytes, SIZE, &plan, secret);
-    if (!rbk_table_attach(&table, bytes, SIZE))
-        abort();
-    use(&table);
-    patch(bytes, data, size);
+    memcpy(bytes, template_of((begin & 1) != 0), SIZE);
+    if (size > 1)
+        patch(bytes, data + 1, size - 1);
     if (rbk_table_attach(&table, bytes, SIZE)) {
-        struct rbk_table_counts counts = {0};
-
-        use(&table);
-        rbk_table_count(&table, 0, &counts);
-        if (!rbk_table_plan(4u * SIZE, 1, &plan))
-            abort();
-        rbk_table_format(other, 4u * SIZE, &plan, secret);
-        if (!rbk_table_attach(&copy, other, 4u * SIZE))
-            abort();
-        copy.growing = true;
+        table.growing = (begin & 2) != 0;
         walk(&table);
+        if ((begin & 4) != 0)
+            copy(&table);
+        use(&table, 35, 10);
+        use_together(&table);
+        rbk_table_count(&table, 0, &counts);
         (void)rbk_table_live(&table, 10.0);
-        (void)rbk_table_copy(&copy, &table, 10.0);
+        if (counts.buckets > rbk_table_capacity(&table))
+            abort();
     }
     free(bytes);
-    free(other);
     return 0;
 }
