@@ -49,12 +49,15 @@ struct world {
     size_t accepted;
 };
 
+/* The input has the password in it, so that finding it in a text means nothing. */
+static bool knows_password;
+
 /* One line that a terminal takes for nothing but text, and that tells no secret. */
 static void check_text(const char *text, size_t size)
 {
     size_t len = strnlen(text, size);
 
-    if (len == size || strstr(text, FAKE_PASSWORD) != NULL)
+    if (len == size || (!knows_password && strstr(text, FAKE_PASSWORD) != NULL))
         abort();
     for (size_t i = 0; i < len; i++) {
         if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
@@ -263,6 +266,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 3)
         return 0;
+    knows_password = memmem(data, size, FAKE_PASSWORD, strlen(FAKE_PASSWORD)) != NULL;
     rbk_fake_begin(data + 3, size - 3, data[1] == 0 ? SIZE_MAX : data[1]);
     open_world(&world, data[0] % URLS);
     if ((data[2] & 1) != 0)

@@ -74,23 +74,56 @@ static bool knows(const struct redbucket_statistics *statistics, const struct fa
     return has_table(statistics) == (family->scope == OF_TABLES);
 }
 
+/* How a name is shown: what its first bytes become, and in *taken how many those are. */
+static const char *next_piece(const char *name, size_t len, size_t *taken, char plain[5])
+{
+    *taken = rbk_utf8_length(name, len);
+    if (*taken == 0 || ((unsigned char)*name < 0x20 && *name != '\n') || *name == 0x7f) {
+        *taken = 1;
+        return "\xef\xbf\xbd";
+    }
+    if (*name == '\n')
+        return "\\n";
+    if (*name == '"')
+        return "\\\"";
+    if (*name == '\\')
+        return "\\\\";
+    memcpy(plain, name, *taken);
+    plain[*taken] = '\0';
+    return plain;
+}
+
 static void put_label(struct rbk_room *room, const char *name)
 {
-    const size_t len = strlen(name);
+    size_t left = strlen(name);
+    size_t taken;
+    char plain[5];
 
-    for (size_t i = 0; i < len;) {
-        const size_t taken = rbk_utf8_length(name + i, len - i);
+    for (; left > 0; left -= taken, name += taken)
+        rbk_room_string(room, next_piece(name, left, &taken, plain));
+}
 
-        if (name[i] == '\n')
-            rbk_room_string(room, "\\n");
-        else if (name[i] == '"' || name[i] == '\\')
-            rbk_room_put(room, (const char[]){'\\', name[i]}, 2);
-        else if (taken == 0 || (unsigned char)name[i] < 0x20 || name[i] == 0x7f)
-            rbk_room_string(room, "\xef\xbf\xbd");
-        else
-            rbk_room_put(room, name + i, taken);
-        i += taken > 0 ? taken : 1;
+/* True when nobody could tell one from the other. */
+static bool same_label(const char *a, const char *b)
+{
+    size_t a_left = strlen(a);
+    size_t b_left = strlen(b);
+    char a_plain[5];
+    char b_plain[5];
+
+    while (a_left > 0 && b_left > 0) {
+        size_t a_taken;
+        size_t b_taken;
+
+        if (strcmp(next_piece(a, a_left, &a_taken, a_plain),
+                   next_piece(b, b_left, &b_taken, b_plain)) != 0)
+            return false;
+        a += a_taken;
+        b += b_taken;
+        a_left -= a_taken;
+        b_left -= b_taken;
     }
+    return a_left == 0 && b_left == 0;
 }
 
 static void put_sample(struct rbk_room *room, const struct family *family,
@@ -156,7 +189,7 @@ static enum redbucket_status check(const struct redbucket_metered *stores, size_
             stores[i].statistics->size < sizeof(size_t))
             return REDBUCKET_ERROR_ARGUMENT;
         for (size_t j = 0; j < i; j++) {
-            if (strcmp(stores[i].name, stores[j].name) == 0)
+            if (same_label(stores[i].name, stores[j].name))
                 return REDBUCKET_ERROR_DUPLICATE;
         }
     }

@@ -32,9 +32,9 @@ struct redbucket_metered {
 
 /*
  * Appends the text, to its `# EOF`. A number that a store doesn't know, because of its `size` or
- * because it has no table, is left out. ERROR_SPACE when it doesn't fit, ERROR_DUPLICATE for a name
- * given twice, ERROR_ARGUMENT for a `size` that can't be; then `text` stays as it was. Safe from
- * any thread.
+ * because it has no table, is left out. ERROR_SPACE when it doesn't fit, ERROR_DUPLICATE for names
+ * that are shown alike, ERROR_ARGUMENT for a `size` that can't be; then `text` stays as it was.
+ * Safe from any thread.
  */
 REDBUCKET_API REDBUCKET_MUST_CHECK enum redbucket_status
 redbucket_metrics(const struct redbucket_metered *stores, size_t stores_len,

@@ -165,7 +165,7 @@ static void test_the_promised_size_is_enough(void **state)
     (void)state;
     memset(first, '\xff', sizeof first);
     memset(second, '\x01', sizeof second);
-    first[255] = second[255] = '\0';
+    first[255] = second[254] = '\0'; /* or they would be shown alike */
     (void)write_text(stores, 2);
     memset(&most, 0xff, sizeof most);
     most.size = sizeof most;
@@ -175,6 +175,8 @@ static void test_the_promised_size_is_enough(void **state)
 static void test_what_makes_no_text_is_refused(void **state)
 {
     const struct redbucket_metered twice[] = {{"a", &embedded}, {"b", &served}, {"a", &served}};
+    /* Both are shown as U+FFFD. */
+    const struct redbucket_metered alike[] = {{"a\xff", &embedded}, {"a\x01", &served}};
     const struct redbucket_statistics sizeless = {.size = 0};
     const struct redbucket_metered wrong[] = {{"a", &sizeless}};
     char bytes[8] = "x";
@@ -182,6 +184,7 @@ static void test_what_makes_no_text_is_refused(void **state)
 
     (void)state;
     assert_int_equal(redbucket_metrics(twice, 3, &text), REDBUCKET_ERROR_DUPLICATE);
+    assert_int_equal(redbucket_metrics(alike, 2, &text), REDBUCKET_ERROR_DUPLICATE);
     assert_int_equal(redbucket_metrics(wrong, 1, &text), REDBUCKET_ERROR_ARGUMENT);
     assert_int_equal(redbucket_metrics(twice, 2, &text), REDBUCKET_ERROR_SPACE);
     assert_string_equal(bytes, "x");
