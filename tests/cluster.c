@@ -267,6 +267,9 @@ static void write_config(const struct test_cluster *cluster, char config[CONFIG_
     if (options->password != NULL)
         len +=
             snprintf(config + len, CONFIG_SIZE - (size_t)len, "masterauth %s\n", options->password);
+    if (cluster->announced != NULL)
+        len += snprintf(config + len, CONFIG_SIZE - (size_t)len, "cluster-announce-port %d\n",
+                        cluster->announced[cluster->nodes_len]);
     if (options->config != NULL)
         snprintf(config + len, CONFIG_SIZE - (size_t)len, "%s\n", options->config);
 }
@@ -352,7 +355,9 @@ static bool replicate(struct test_cluster *cluster, size_t index)
 
 static bool make(struct test_cluster *cluster)
 {
-    for (size_t i = 0; i < (size_t)2 * TEST_CLUSTER_MASTERS; i++) {
+    size_t nodes = (size_t)(cluster->announced == NULL ? 2 : 1) * TEST_CLUSTER_MASTERS;
+
+    for (size_t i = 0; i < nodes; i++) {
         if (!start_node(cluster) || !introduce(cluster, i))
             return false;
     }
@@ -367,18 +372,30 @@ static bool make(struct test_cluster *cluster)
     return test_cluster_settle(cluster);
 }
 
-struct test_cluster *test_cluster_start(const struct test_server_options *options)
+static struct test_cluster *start(const struct test_server_options *options, const int *announced)
 {
     struct test_cluster *cluster = calloc(1, sizeof *cluster);
 
     if (cluster == NULL)
         return NULL;
     cluster->options = *options;
+    cluster->announced = announced;
     if (make(cluster))
         return cluster;
     fprintf(stderr, "# %s: no cluster\n", test_server_name(options->kind));
     test_cluster_stop(cluster);
     return NULL;
+}
+
+struct test_cluster *test_cluster_start(const struct test_server_options *options)
+{
+    return start(options, NULL);
+}
+
+struct test_cluster *test_cluster_start_behind(const struct test_server_options *options,
+                                               const int ports[TEST_CLUSTER_MASTERS])
+{
+    return start(options, ports);
 }
 
 void test_cluster_stop(struct test_cluster *cluster)

@@ -33,6 +33,7 @@ struct test_cluster_view {
 /* The first three nodes are masters at first, the next three their replicas in the same order. */
 struct test_cluster {
     struct test_server_options options;
+    const int *announced; /* see test_cluster_start_behind */
     struct test_server *nodes[TEST_CLUSTER_NODES];
     char ids[TEST_CLUSTER_NODES][TEST_CLUSTER_ID_SIZE];
     bool frozen[TEST_CLUSTER_NODES];
@@ -42,6 +43,11 @@ struct test_cluster {
 /* Returns when all nodes agree; NULL when they don't. `options` as for one server; its
  * texts are borrowed for as long as the cluster lives. */
 struct test_cluster *test_cluster_start(const struct test_server_options *options);
+
+/* Three masters without replicas, each of which calls itself a server on `ports[i]`, where clients
+ * then find it. Borrowed while the cluster lives; without TLS. Redis 7 and newer. */
+struct test_cluster *test_cluster_start_behind(const struct test_server_options *options,
+                                               const int ports[TEST_CLUSTER_MASTERS]);
 
 /* NULL does nothing. */
 void test_cluster_stop(struct test_cluster *cluster);
