@@ -11,7 +11,8 @@
 
 static int ask(struct redbucket_store *store, struct redbucket_limiter *limiter)
 {
-    struct redbucket_key keys[] = {{"user", "alice"}, {"ip", "192.0.2.7"}};
+    struct redbucket_key keys[] = {{.limit = "user", .key = "alice"},
+                                   {.limit = "ip", .key = "192.0.2.7"}};
     struct redbucket_response response;
     struct redbucket_error error;
 

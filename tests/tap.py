@@ -51,8 +51,7 @@ class TapResult(unittest.TestResult):
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
         if err is not None:
-            failed = self.failures + self.errors
-            self.reasons.append(f"{subtest}\n{failed[-1][1]}")
+            self.reasons.append(f"{subtest}\n{self._exc_info_to_string(err, test)}")
 
     def stopTest(self, test):
         # unittest reports no success of a test whose subtests failed.
