@@ -16,12 +16,15 @@
 /* Seconds that leases last when a limit doesn't say. */
 #define LEASE_TIME_DEFAULT 1.0
 
+/* Bytes of struct redbucket_limit in version 0.1, which a caller may call 0. */
+#define LIMIT_SIZE_FIRST (offsetof(struct redbucket_limit, lease_time) + sizeof(double))
+
 /* Copies what the caller's version of the struct has. */
 static enum redbucket_status take_limit(const struct redbucket_limit *given,
                                         struct redbucket_limit *limit,
                                         struct redbucket_error *error)
 {
-    size_t size = given->size == 0 ? sizeof *limit : given->size;
+    size_t size = given->size == 0 ? LIMIT_SIZE_FIRST : given->size;
 
     if (size != sizeof *limit)
         return rbk_fail(error, REDBUCKET_ERROR_LIMIT, -1,
@@ -290,9 +293,14 @@ size_t redbucket_limiter_count(const struct redbucket_limiter *limiter)
 bool redbucket_limiter_get(const struct redbucket_limiter *limiter, size_t index, const char **name,
                            struct redbucket_limit *limit)
 {
-    if (index >= limiter->len)
+    size_t size = limit->size == 0 ? LIMIT_SIZE_FIRST : limit->size;
+
+    if (index >= limiter->len || size < sizeof limit->size)
         return false;
+    if (size > sizeof *limit)
+        size = sizeof *limit;
     *name = limiter->limits[index]->name;
-    *limit = limiter->limits[index]->as_given;
+    memcpy(limit, &limiter->limits[index]->as_given, size);
+    limit->size = size;
     return true;
 }

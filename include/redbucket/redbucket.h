@@ -445,8 +445,12 @@ REDBUCKET_API REDBUCKET_MUST_CHECK enum redbucket_status
 redbucket_limiter_add(struct redbucket_limiter *limiter, const char *name,
                       const struct redbucket_limit *limit, struct redbucket_error *error);
 
-/* How many limits there are, and one of them in the order added (index below the count); the
- * pointers live as long as the limiter. False, and nothing written, when there is no such index. */
+/*
+ * How many limits there are, and one of them in the order added (index below the count); the
+ * pointers live as long as the limiter. `limit->size` is as in redbucket_limiter_add and says how
+ * much room there is: fields beyond it are not written. Afterwards it says how much was. False, and
+ * nothing written, when there is no such index, or when the size can't be one.
+ */
 REDBUCKET_API size_t redbucket_limiter_count(const struct redbucket_limiter *limiter);
 
 REDBUCKET_API bool redbucket_limiter_get(const struct redbucket_limiter *limiter, size_t index,

@@ -281,7 +281,7 @@ static void adding_limits_survives_each_failure(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         add_with_each_failure(limiter, names[i]);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct redbucket_limit limit;
+        struct redbucket_limit limit = {.size = sizeof limit};
         const char *name;
 
         assert_true(redbucket_limiter_get(limiter, i, &name, &limit));

@@ -279,7 +279,7 @@ static void limits_are_got_in_the_order_added(void **state)
                                     .lease_time = 6,
                                     .zone = "elsewhere",
                                     .zone_len = 4};
-    struct redbucket_limit got;
+    struct redbucket_limit got = {0};
     const char *name = "untouched";
 
     assert_int_equal(redbucket_limiter_count(limiter_of(state)), 0);
