@@ -50,8 +50,8 @@ static void make_edge(struct edge *edge)
 {
     edge->page = (size_t)sysconf(_SC_PAGESIZE);
     assert_true(edge->page >= ROOM);
-    edge->bytes = mmap(NULL, 2 * edge->page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                       -1, 0);
+    edge->bytes =
+        mmap(NULL, 2 * edge->page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(edge->bytes, MAP_FAILED);
     assert_int_equal(mprotect(edge->bytes + edge->page, edge->page, PROT_NONE), 0);
 }
