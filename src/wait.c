@@ -78,6 +78,11 @@ __attribute__((noinline)) int rbk_wait_errno(void)
     return errno;
 }
 
+__attribute__((noinline)) void rbk_wait_errno_clear(void)
+{
+    errno = 0;
+}
+
 bool rbk_wait_is_over(void)
 {
     struct rbk_fiber *fiber = rbk_fiber_current();

@@ -26,6 +26,7 @@ bool rbk_wait_unlocked(pthread_mutex_t *mutex);
 
 /* errno, in functions that may wait before: these must not remember where that of a thread is. */
 int rbk_wait_errno(void);
+void rbk_wait_errno_clear(void);
 
 /* True on a fiber that nobody waits for any more: nothing that it misses is anybody's fault. */
 bool rbk_wait_is_over(void);

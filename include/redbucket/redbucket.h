@@ -66,7 +66,7 @@ REDBUCKET_API const char *redbucket_version(void);
  *   FOREIGN        the named store is not ours, damaged, or of another format or clock
  *   MISMATCH       the store exists with another size or mode than the URL asks for
  *   UNSUPPORTED    this store can't do that
- *   MEMORY         out of memory
+ *   MEMORY         out of memory; a request that a server was asked about may have been taken
  *   SYSTEM         the operating system refused something; the message says what
  *   UNAVAILABLE    the server can't be reached, or says that it can't serve now; nothing was taken
  *   IO             the connection broke in the middle; whether something was taken is unknown
@@ -567,7 +567,8 @@ struct redbucket_request {
 
 /*
  * Asks for a permit of cost 1. OK: there is an answer in *response. Everything else is an error,
- * and nothing was taken (after ERROR_TIMEOUT of a store on a server: unknown).
+ * and nothing was taken (after ERROR_TIMEOUT, IO, PROTOCOL and MEMORY of a store on a server:
+ * unknown).
  *
  * ERROR_UNKNOWN_LIMIT, ERROR_DUPLICATE and ERROR_ARGUMENT (too many keys, a cost out of range) are
  * found before anything is read. ERROR_KEY, ERROR_FULL, ERROR_STATE, ERROR_TIMEOUT come from the

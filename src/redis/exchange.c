@@ -60,6 +60,12 @@ static enum redbucket_status take_replies(struct rbk_connection *connection)
     return status;
 }
 
+/* TLS itself did, and not the socket. */
+static enum redbucket_status failed_inside(enum rbk_moved moved)
+{
+    return moved == RBK_MOVED_SHORT ? REDBUCKET_ERROR_MEMORY : REDBUCKET_ERROR_TLS;
+}
+
 static enum redbucket_status read_some(struct rbk_connection *connection)
 {
     do {
@@ -70,8 +76,8 @@ static enum redbucket_status read_some(struct rbk_connection *connection)
         connection->progress.empty = moved == RBK_MOVED_LATER;
         if (connection->progress.empty)
             return REDBUCKET_OK;
-        if (moved == RBK_MOVED_TLS)
-            return REDBUCKET_ERROR_TLS;
+        if (moved == RBK_MOVED_TLS || moved == RBK_MOVED_SHORT)
+            return failed_inside(moved);
         if (moved != RBK_MOVED)
             return ended(connection);
         enum redbucket_status status = rbk_reader_feed(connection->reader, connection->chunk, done);
@@ -110,8 +116,8 @@ static enum redbucket_status write_some(struct rbk_connection *connection)
 
         if (moved == RBK_MOVED_LATER)
             return REDBUCKET_OK;
-        if (moved == RBK_MOVED_TLS)
-            return REDBUCKET_ERROR_TLS;
+        if (moved == RBK_MOVED_TLS || moved == RBK_MOVED_SHORT)
+            return failed_inside(moved);
         if (moved != RBK_MOVED)
             return hear_out(connection);
         progress->written += done;

@@ -250,6 +250,7 @@ static bool server_is_down(enum redbucket_status status, const struct rbk_peer *
         return true;
     case REDBUCKET_OK:
     case REDBUCKET_ERROR_MEMORY:
+    case REDBUCKET_ERROR_SYSTEM: /* no descriptor, no thread: this process's own shortage */
         return false;
     default:
         return peer->connection == NULL;

@@ -36,7 +36,7 @@ struct page {
     char service[8];
 
     int failure; /* of the last look-up: 0, or EAI_... */
-    int number;  /* errno when that is EAI_SYSTEM */
+    int number;  /* errno after it, 0 when nothing was amiss */
     struct rbk_addresses addresses;
 };
 
@@ -97,13 +97,15 @@ static void copy_found(const struct addrinfo *found, struct rbk_addresses *addre
     }
 }
 
-/* Returns 0, or EAI_... with errno in *number. */
+/* Returns 0, or EAI_..., with errno beside it. */
 static int look_up(rbk_lookup *lookup, const char *host, const char *service, int flags,
                    struct rbk_addresses *addresses)
 {
     struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | flags};
     struct addrinfo *found = NULL;
+
+    errno = 0;
     int failure = lookup(host, service, &hints, &found);
 
     if (failure != 0)
@@ -207,13 +209,19 @@ static bool await_locked(struct page *page, const struct rbk_deadline *deadline)
     return true;
 }
 
+/* A library that has neither memory nor a descriptor to read its files with may well say that there
+ * is no such name; what it ran into is then in errno alone. */
 static enum redbucket_status tell(int failure, int number, const char **reason)
 {
     *reason = failure == EAI_SYSTEM ? "the name could not be looked up" : gai_strerror(failure);
-    if (failure == EAI_MEMORY || (failure == EAI_SYSTEM && number == ENOMEM))
+    if (failure == EAI_MEMORY || number == ENOMEM) {
+        *reason = "no memory to look up the name";
         return REDBUCKET_ERROR_MEMORY;
-    if (failure == EAI_SYSTEM && (number == EMFILE || number == ENFILE))
+    }
+    if (number == EMFILE || number == ENFILE) {
+        *reason = "no descriptor to look up the name";
         return REDBUCKET_ERROR_SYSTEM;
+    }
     return REDBUCKET_ERROR_UNAVAILABLE;
 }
 

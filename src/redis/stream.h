@@ -40,6 +40,7 @@ enum rbk_moved {
     RBK_MOVED_END,   /* none any more: closed by the other side */
     RBK_MOVED_NEVER, /* failed: see `failure` */
     RBK_MOVED_TLS,   /* TLS failed: see `failure` */
+    RBK_MOVED_SHORT, /* no memory for TLS */
 };
 
 enum rbk_moved rbk_stream_write(struct rbk_stream *stream, const void *bytes, size_t len,

@@ -82,25 +82,54 @@ static BIO_METHOD *make_socket_method(void)
     return method;
 }
 
-/* What the thread's queue of errors begins with, in a few words; empties it. */
-static const char *take_reason(char *out, size_t size)
+/* Before each call of OpenSSL's whose failure is asked about. */
+static void forget_errors(void)
 {
-    unsigned long code = ERR_get_error();
+    ERR_clear_error();
+    rbk_wait_errno_clear();
+}
+
+/* Whether memory ran out, which may be anywhere in the thread's queue of errors, and not even
+ * there: an entry takes memory as well. Empties the queue. */
+static bool take_shortage(void)
+{
+    bool is_short = rbk_wait_errno() == ENOMEM;
+    unsigned long code;
+
+    while ((code = ERR_get_error()) != 0)
+        is_short = is_short || ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE;
+    return is_short;
+}
+
+/* What the queue begins with, in a few words. */
+static const char *first_reason(char *out, size_t size)
+{
+    unsigned long code = ERR_peek_error();
     const char *text = ERR_reason_error_string(code);
 
-    ERR_clear_error();
     if (code != 0 && ERR_GET_LIB(code) == ERR_LIB_SYS)
         return strerror_r(ERR_GET_REASON(code), out, size);
     (void)snprintf(out, size, "%s", text == NULL ? "unknown error" : text);
     return out;
 }
 
+static enum redbucket_status no_memory(struct redbucket_error *error)
+{
+    return rbk_fail(error, REDBUCKET_ERROR_MEMORY, -1, "TLS: out of memory");
+}
+
 static enum redbucket_status refuse_file(const char *name, struct redbucket_error *error)
 {
-    char reason[96];
+    char text[96];
+    const char *reason = first_reason(text, sizeof text);
+    int number = rbk_wait_errno();
+    /* Nothing against the file: this process has no descriptor for it. */
+    bool is_ours = number == EMFILE || number == ENFILE;
 
-    return rbk_fail(error, REDBUCKET_ERROR_TLS, -1, "TLS: the file of %s= can't be used: %s", name,
-                    take_reason(reason, sizeof reason));
+    if (take_shortage())
+        return no_memory(error);
+    return rbk_fail(error, is_ours ? REDBUCKET_ERROR_SYSTEM : REDBUCKET_ERROR_TLS, -1,
+                    "TLS: the file of %s= can't be used: %s", name, reason);
 }
 
 /* A key with a passphrase is of no use: there is nobody to ask. */
@@ -113,23 +142,37 @@ static int no_passphrase(char *out, int size, int for_writing, void *data)
     return -1;
 }
 
+/* A file of which some was left out for want of memory is one that can't be used, though OpenSSL
+ * may say that all went well. */
+static enum redbucket_status read_ca(SSL_CTX *context, const char *path,
+                                     struct redbucket_error *error)
+{
+    bool good = path != NULL ? SSL_CTX_load_verify_locations(context, path, NULL) == 1
+                             : SSL_CTX_set_default_verify_paths(context) == 1;
+
+    if (!good && path != NULL)
+        return refuse_file("ca", error);
+    if (take_shortage())
+        return no_memory(error);
+    return good ? REDBUCKET_OK
+                : rbk_fail(error, REDBUCKET_ERROR_TLS, -1, "TLS: the system has no certificates");
+}
+
 static enum redbucket_status read_files(SSL_CTX *context, const struct rbk_redis_options *options,
                                         struct redbucket_error *error)
 {
+    enum redbucket_status status = read_ca(context, options->tls_ca, error);
+
     SSL_CTX_set_default_passwd_cb(context, no_passphrase);
-    if (options->tls_ca != NULL &&
-        SSL_CTX_load_verify_locations(context, options->tls_ca, NULL) != 1)
-        return refuse_file("ca", error);
-    if (options->tls_ca == NULL && SSL_CTX_set_default_verify_paths(context) != 1)
-        return rbk_fail(error, REDBUCKET_ERROR_TLS, -1, "TLS: the system has no certificates");
-    if (options->tls_cert == NULL)
-        return REDBUCKET_OK;
+    if (status != REDBUCKET_OK || options->tls_cert == NULL)
+        return status;
+    forget_errors();
     if (SSL_CTX_use_certificate_chain_file(context, options->tls_cert) != 1)
         return refuse_file("cert", error);
     if (SSL_CTX_use_PrivateKey_file(context, options->tls_key, SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(context) != 1)
         return refuse_file("key", error);
-    return REDBUCKET_OK;
+    return take_shortage() ? no_memory(error) : REDBUCKET_OK;
 }
 
 static bool set_up(SSL_CTX *context, bool verify)
@@ -152,14 +195,14 @@ enum redbucket_status rbk_tls_create(const struct rbk_redis_options *options, st
         return REDBUCKET_OK;
     made = calloc(1, sizeof *made);
     (void)OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
-    ERR_clear_error();
+    forget_errors();
     if (made != NULL) {
         made->context = SSL_CTX_new(TLS_client_method());
         made->socket = make_socket_method();
     }
     if (made == NULL || made->context == NULL || made->socket == NULL ||
         !set_up(made->context, options->tls_verify))
-        status = rbk_fail(error, REDBUCKET_ERROR_MEMORY, -1, "TLS: out of memory");
+        status = no_memory(error);
     else
         status = read_files(made->context, options, error);
     ERR_clear_error();
@@ -180,14 +223,29 @@ void rbk_tls_destroy(struct rbk_tls *tls)
     free(tls);
 }
 
+/* What was no fault of the socket's. */
+static enum rbk_moved blame_tls(struct rbk_stream *stream)
+{
+    long verified = SSL_get_verify_result(stream->tls);
+    char text[96];
+    const char *reason = first_reason(text, sizeof text);
+
+    if (take_shortage()) {
+        (void)snprintf(stream->failure, sizeof stream->failure, "TLS: out of memory");
+        return RBK_MOVED_SHORT;
+    }
+    (void)snprintf(stream->failure, sizeof stream->failure, "TLS: %s", reason);
+    if (SSL_get_verify_mode(stream->tls) != SSL_VERIFY_NONE && verified != X509_V_OK)
+        (void)snprintf(stream->failure, sizeof stream->failure, "TLS: certificate refused: %s",
+                       X509_verify_cert_error_string(verified));
+    return RBK_MOVED_TLS;
+}
+
 /* Says what went wrong in the last operation, and leaves the queue of errors empty. */
 static enum rbk_moved settle(struct rbk_stream *stream, int result)
 {
     int number = rbk_wait_errno();
     int kind = SSL_get_error(stream->tls, result);
-    long verified = SSL_get_verify_result(stream->tls);
-    char reason[96];
-
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) {
         stream->events = kind == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
         return RBK_MOVED_LATER;
@@ -196,22 +254,17 @@ static enum rbk_moved settle(struct rbk_stream *stream, int result)
         ERR_clear_error();
         return RBK_MOVED_END;
     }
-    if (kind == SSL_ERROR_SYSCALL) {
+    if (kind == SSL_ERROR_SYSCALL && number != ENOMEM) {
         ERR_clear_error();
         rbk_stream_blame(stream, number);
         return RBK_MOVED_NEVER;
     }
-    (void)snprintf(stream->failure, sizeof stream->failure, "TLS: %s",
-                   take_reason(reason, sizeof reason));
-    if (SSL_get_verify_mode(stream->tls) != SSL_VERIFY_NONE && verified != X509_V_OK)
-        (void)snprintf(stream->failure, sizeof stream->failure, "TLS: certificate refused: %s",
-                       X509_verify_cert_error_string(verified));
-    return RBK_MOVED_TLS;
+    return blame_tls(stream);
 }
 
 enum rbk_moved rbk_tls_write(struct rbk_stream *stream, const void *bytes, size_t len, size_t *done)
 {
-    ERR_clear_error();
+    forget_errors();
     int result = SSL_write_ex(stream->tls, bytes, len, done);
 
     return result == 1 ? RBK_MOVED : settle(stream, result);
@@ -219,7 +272,7 @@ enum rbk_moved rbk_tls_write(struct rbk_stream *stream, const void *bytes, size_
 
 enum rbk_moved rbk_tls_read(struct rbk_stream *stream, void *bytes, size_t size, size_t *done)
 {
-    ERR_clear_error();
+    forget_errors();
     int result = SSL_read_ex(stream->tls, bytes, size, done);
 
     return result == 1 ? RBK_MOVED : settle(stream, result);
@@ -292,6 +345,8 @@ static enum redbucket_status status_of(struct rbk_stream *stream, enum rbk_moved
 {
     if (moved == RBK_MOVED_TLS)
         return REDBUCKET_ERROR_TLS;
+    if (moved == RBK_MOVED_SHORT)
+        return REDBUCKET_ERROR_MEMORY;
     return fail(stream, REDBUCKET_ERROR_UNAVAILABLE,
                 moved == RBK_MOVED_END ? "closed during the TLS handshake" : NULL);
 }
@@ -305,7 +360,7 @@ enum redbucket_status rbk_tls_start(struct rbk_tls *tls, const char *host,
         return fail(stream, REDBUCKET_ERROR_MEMORY, "TLS: out of memory");
     }
     for (;;) {
-        ERR_clear_error();
+        forget_errors();
         int result = SSL_connect(stream->tls);
         enum rbk_moved moved = result == 1 ? RBK_MOVED : settle(stream, result);
 

@@ -172,6 +172,10 @@ static void failures_have_their_statuses(void **state)
         {EAI_SYSTEM, EMFILE, REDBUCKET_ERROR_SYSTEM},
         {EAI_SYSTEM, ENOMEM, REDBUCKET_ERROR_MEMORY},
         {EAI_SYSTEM, EIO, REDBUCKET_ERROR_UNAVAILABLE},
+        {EAI_NONAME, EMFILE, REDBUCKET_ERROR_SYSTEM},
+        {EAI_AGAIN, ENFILE, REDBUCKET_ERROR_SYSTEM},
+        {EAI_NONAME, ENOMEM, REDBUCKET_ERROR_MEMORY},
+        {EAI_NONAME, ENOENT, REDBUCKET_ERROR_UNAVAILABLE},
     };
     struct rbk_resolver *resolver = make_resolver("name.example");
     struct found found;
