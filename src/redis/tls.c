@@ -142,6 +142,20 @@ static int no_passphrase(char *out, int size, int for_writing, void *data)
     return -1;
 }
 
+/* OpenSSL looks at what is in a certificate when it first needs to, and one for which memory ran
+ * out at that is never good again. So it is done here, where it can be told. */
+static void look_at_certificates(SSL_CTX *context)
+{
+    STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+
+    for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
+        X509 *certificate = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i));
+
+        if (certificate != NULL)
+            (void)X509_check_purpose(certificate, -1, 0);
+    }
+}
+
 /* A file of which some was left out for want of memory is one that can't be used, though OpenSSL
  * may say that all went well. */
 static enum redbucket_status read_ca(SSL_CTX *context, const char *path,
@@ -152,7 +166,14 @@ static enum redbucket_status read_ca(SSL_CTX *context, const char *path,
 
     if (!good && path != NULL)
         return refuse_file("ca", error);
-    if (take_shortage())
+    bool is_short = take_shortage();
+
+    if (good && !is_short) {
+        forget_errors();
+        look_at_certificates(context);
+        is_short = take_shortage();
+    }
+    if (is_short)
         return no_memory(error);
     return good ? REDBUCKET_OK
                 : rbk_fail(error, REDBUCKET_ERROR_TLS, -1, "TLS: the system has no certificates");

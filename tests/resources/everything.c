@@ -66,8 +66,8 @@ static void refuse(const struct use *use, enum redbucket_status status, const ch
 
     if (use->store != NULL)
         redbucket_store_failure(use->store, &error);
-    fail_msg("%s: %s: %s: %s (%s)", use->all->url, use->call, redbucket_status_name(status), why,
-             error.message);
+    fail_msg("%s, %s: %s: %s: %s (%s)", use->all->url, use->all->place, use->call,
+             redbucket_status_name(status), why, error.message);
 }
 
 /* A mistake, or what comes of one. */

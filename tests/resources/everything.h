@@ -15,6 +15,7 @@
 
 /*
  *   url       of the store
+ *   place     what is withheld this time, for people
  *   key       of a bucket that nobody has used
  *   before    is called before each call that is the library's, with its text
  *   after     after it; true when something was withheld meanwhile
@@ -26,6 +27,7 @@
  */
 struct everything {
     const char *url;
+    const char *place;
     const char *key;
     void (*before)(const char *call);
     bool (*after)(void);

@@ -95,8 +95,9 @@ static unsigned do_everything(const struct shortage_store *store, const char *ur
                               unsigned long nth, unsigned room)
 {
     static unsigned serial;
-    char key[32];
+    char key[32], place[64];
     struct everything all = {.url = url,
+                             .place = place,
                              .key = key,
                              .before = withhold,
                              .after = give_back,
@@ -104,6 +105,7 @@ static unsigned do_everything(const struct shortage_store *store, const char *ur
                              .lenient = store->lenient};
 
     (void)snprintf(key, sizeof key, "key-%u", serial++);
+    (void)snprintf(place, sizeof place, "call %lu with room for %u", nth, room);
     plan.made = 0;
     plan.nth = nth;
     plan.room = room;

@@ -47,6 +47,7 @@ static void do_everything(const struct shortage_store *store, const char *url, u
     static unsigned serial;
     char key[32];
     struct everything all = {.url = url,
+                             .place = place,
                              .key = key,
                              .before = begin_to_run_out,
                              .after = scarce_off,
@@ -55,7 +56,7 @@ static void do_everything(const struct shortage_store *store, const char *url, u
                              .lenient = store->lenient};
 
     (void)snprintf(key, sizeof key, "key-%u", serial++);
-    (void)snprintf(place, sizeof place, "# %s: allocation %lu fails%s\n", store->name, nth,
+    (void)snprintf(place, sizeof place, "%s: allocation %lu fails%s", store->name, nth,
                    and_on ? ", and all after it" : "");
     scarce_plan(nth, and_on);
     everything_do(&all);
@@ -82,7 +83,7 @@ static void run_out(const struct shortage_store *store, bool and_on)
         nth = shortage_next(nth, places);
         runs++;
         if (test_open_descriptors() != descriptors || scarce_blocks() > blocks + KEPT)
-            fail_msg("%s%d descriptors, were %d; %ld blocks, were %ld", place,
+            fail_msg("%s: %d descriptors, were %d; %ld blocks, were %ld", place,
                      test_open_descriptors(), descriptors, scarce_blocks(), blocks);
     } while (scarce_struck());
     print_message("# %s: %lu allocations, %lu of them failed\n", store->name, places, runs - 1);
