@@ -27,18 +27,22 @@ static void undo_chain(struct rbk_table *table, const struct rbk_journal_entry *
 void rbk_table_recover(struct rbk_table *table, unsigned shard)
 {
     struct rbk_shard *torn = &table->shards[shard];
-    uint32_t len = torn->journal_len < RBK_JOURNAL_LEN ? torn->journal_len : RBK_JOURNAL_LEN;
+    uint32_t len = rbk_read32(&torn->journal_len);
+
+    if (len > RBK_JOURNAL_LEN)
+        len = RBK_JOURNAL_LEN;
 
     /* Undoing is the same however often it is begun, so dying in here does no harm. */
     for (uint32_t i = len; i-- > 0;) {
-        const struct rbk_journal_entry *entry = &torn->journal[i];
+        struct rbk_journal_entry entry = torn->journal[i];
 
-        if (!rbk_slot_valid(table, entry->slot) || rbk_shard_of(table, entry->slot) != shard)
+        entry.slot = rbk_read32(&torn->journal[i].slot);
+        if (!rbk_slot_valid(table, entry.slot) || rbk_shard_of(table, entry.slot) != shard)
             continue;
-        if (entry->kind == RBK_JOURNAL_STATE)
-            undo_state(table, entry);
+        if (entry.kind == RBK_JOURNAL_STATE)
+            undo_state(table, &entry);
         else
-            undo_chain(table, entry);
+            undo_chain(table, &entry);
     }
     rbk_order();
     torn->journal_len = 0;

@@ -242,12 +242,14 @@ uint32_t rbk_room_take_link(void *data)
 }
 
 /* A journal has an entry for each claim and one to spare, and only this file's forgetting, which
- * takes its entry back, goes beyond the claims. */
+ * takes its entry back, goes beyond the claims. Nobody else changes its length, unless somebody
+ * writes where he has no business to. */
 struct rbk_journal_entry *rbk_journal_add(struct rbk_table *table, uint32_t shard,
                                           struct rbk_journal_entry entry)
 {
     struct rbk_shard *to = &table->shards[shard];
-    struct rbk_journal_entry *place = &to->journal[to->journal_len];
+    uint32_t at = rbk_read32(&to->journal_len);
+    struct rbk_journal_entry *place = &to->journal[at < RBK_JOURNAL_LEN ? at : RBK_JOURNAL_LEN - 1];
 
     *place = entry;
     rbk_order();
@@ -260,7 +262,7 @@ void rbk_bucket_forget(struct rbk_table *table, uint32_t slot)
 {
     uint32_t shard = rbk_shard_of(table, slot);
     uint32_t links = rbk_slot_links(table, slot);
-    uint32_t chain = rbk_bucket_of(table, slot)->text.far.chain;
+    uint32_t chain = rbk_read32(&rbk_bucket_of(table, slot)->text.far.chain);
 
     if (links == 0) {
         *rbk_tag_of(table, slot) = RBK_TAG_FREE;

@@ -68,7 +68,7 @@ uint32_t rbk_links_for(size_t len)
 uint32_t rbk_slot_links(const struct rbk_table *table, uint32_t slot)
 {
     const struct rbk_page *page = rbk_page_of(table, slot);
-    uint32_t key_len = rbk_bucket_of(table, slot)->text.far.key_len;
+    uint32_t key_len = rbk_read32(&rbk_bucket_of(table, slot)->text.far.key_len);
 
     if (!rbk_slot_far(table, slot) || key_len > RBK_TABLE_KEY_MAX)
         return 0;
@@ -79,7 +79,7 @@ static bool far_is(const struct rbk_table *table, uint32_t slot, const struct rb
 {
     const struct rbk_bucket *bucket = rbk_bucket_of(table, slot);
     size_t len = text_len(place);
-    uint32_t link = bucket->text.far.chain;
+    uint32_t link = rbk_read32(&bucket->text.far.chain);
     size_t offset = RBK_FAR_TEXT;
 
     if (bucket->text.far.key_len != place->key_len || len <= RBK_NEAR_TEXT ||
@@ -91,7 +91,7 @@ static bool far_is(const struct rbk_table *table, uint32_t slot, const struct rb
         if (!rbk_slot_valid(table, link) ||
             !same_text(place, offset, rbk_link_of(table, link)->text, part))
             return false;
-        link = rbk_link_of(table, link)->next;
+        link = rbk_read32(&rbk_link_of(table, link)->next);
         offset += part;
     }
     return true;
@@ -114,11 +114,9 @@ bool rbk_slot_is(const struct rbk_table *table, uint32_t slot, const struct rbk_
 static bool far_text(const struct rbk_table *table, uint32_t slot, unsigned char *text, size_t len)
 {
     const struct rbk_bucket *bucket = rbk_bucket_of(table, slot);
-    uint32_t link = bucket->text.far.chain;
+    uint32_t link = rbk_read32(&bucket->text.far.chain);
     size_t offset = RBK_FAR_TEXT;
 
-    if (bucket->text.far.key_len > RBK_TABLE_KEY_MAX || len <= RBK_NEAR_TEXT)
-        return false;
     memcpy(text, bucket->text.far.text, RBK_FAR_TEXT);
     while (offset < len) {
         size_t part = len - offset < RBK_LINK_TEXT ? len - offset : RBK_LINK_TEXT;
@@ -126,7 +124,7 @@ static bool far_text(const struct rbk_table *table, uint32_t slot, unsigned char
         if (!rbk_slot_valid(table, link))
             return false;
         memcpy(text + offset, rbk_link_of(table, link)->text, part);
-        link = rbk_link_of(table, link)->next;
+        link = rbk_read32(&rbk_link_of(table, link)->next);
         offset += part;
     }
     return true;
@@ -139,11 +137,13 @@ bool rbk_slot_text(const struct rbk_table *table, uint32_t slot, unsigned char *
     const struct rbk_bucket *bucket = rbk_bucket_of(table, slot);
     size_t zone_len = page->lengths[slot % RBK_PAGE_SLOTS].zone_len;
     bool far = rbk_slot_far(table, slot);
-    size_t key_len = far ? bucket->text.far.key_len : page->lengths[slot % RBK_PAGE_SLOTS].key_len;
+    size_t key_len =
+        far ? rbk_read32(&bucket->text.far.key_len) : page->lengths[slot % RBK_PAGE_SLOTS].key_len;
 
     *key = (struct rbk_key){text, zone_len, text + zone_len, key_len};
     if (far)
-        return far_text(table, slot, text, zone_len + key_len);
+        return key_len <= RBK_TABLE_KEY_MAX && zone_len + key_len > RBK_NEAR_TEXT &&
+               far_text(table, slot, text, zone_len + key_len);
     if (zone_len + key_len > RBK_NEAR_TEXT)
         return false;
     memcpy(text, bucket->text.near_text, RBK_NEAR_TEXT);
@@ -158,7 +158,7 @@ void rbk_chain_free(struct rbk_table *table, uint32_t chain, uint32_t links)
         /* A free slot is the end of a chain that was being taken apart or put together. */
         if (*tag != RBK_TAG_LINK && *tag != RBK_TAG_FREE)
             return;
-        chain = rbk_link_of(table, chain)->next;
+        chain = rbk_read32(&rbk_link_of(table, chain)->next);
         *tag = RBK_TAG_FREE;
         rbk_order();
     }

@@ -20,6 +20,13 @@ static inline void rbk_order(void)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
+/* Reads a number once: who writes to the table without its locks may change it between a check and
+ * a second look. */
+static inline uint32_t rbk_read32(const uint32_t *number)
+{
+    return *(const volatile uint32_t *)number;
+}
+
 static inline bool rbk_slot_valid(const struct rbk_table *table, uint32_t slot)
 {
     return slot < rbk_table_capacity(table);

@@ -82,18 +82,21 @@ static bool header_good(const struct rbk_table_header *header, size_t size)
 
 bool rbk_table_attach(struct rbk_table *table, void *bytes, size_t size)
 {
-    struct rbk_table_header *header = bytes;
     unsigned char *base = bytes;
+    struct rbk_table_header header; /* a copy, which nobody changes once it has been checked */
 
-    if (size < rbk_table_size_min() || !header_good(header, size))
+    if (size < rbk_table_size_min())
+        return false;
+    memcpy(&header, bytes, offsetof(struct rbk_table_header, pad));
+    if (!header_good(&header, size))
         return false;
     *table = (struct rbk_table){
-        .header = header,
-        .shards = (void *)(base + sizeof *header),
-        .pages = (void *)(base + pages_offset(header->shards)),
-        .secret = {header->secret[0], header->secret[1]},
-        .shard_mask = header->shards - 1,
-        .shard_pages = header->pages,
+        .header = bytes,
+        .shards = (void *)(base + sizeof header),
+        .pages = (void *)(base + pages_offset(header.shards)),
+        .secret = {header.secret[0], header.secret[1]},
+        .shard_mask = header.shards - 1,
+        .shard_pages = header.pages,
     };
     return true;
 }
