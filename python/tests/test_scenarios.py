@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The model's scenarios, step by step with their own clock: answers and states to the last bit."""
+"""The model's scenarios and the cases that are steps alone, with their own clock: answers and states to
+the last bit."""
 
 import json
 import math
@@ -10,10 +11,12 @@ import pytest
 from redbucket import InMemoryRateLimiter, RateLimit, Zone
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATH = os.path.join(os.path.dirname(os.path.dirname(HERE)), "tests", "data", "scenarios.jsonl")
+DATA = os.path.join(os.path.dirname(os.path.dirname(HERE)), "tests", "data")
 
-with open(PATH, encoding="utf-8") as file:
-    SCENARIOS = [json.loads(line) for line in file]
+SCENARIOS = []
+for name in ("scenarios.jsonl", "cases.jsonl"):
+    with open(os.path.join(DATA, name), encoding="utf-8") as file:
+        SCENARIOS += [json.loads(line) for line in file]
 
 
 def is_retry(expected, said):

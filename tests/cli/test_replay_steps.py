@@ -7,8 +7,7 @@ import unittest
 
 from command import CommandTest
 
-SCENARIOS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data",
-                         "scenarios.jsonl")
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
 ANSWER = ("accepted", "delay", "remaining", "state")
 
 
@@ -37,9 +36,11 @@ class Scenarios(CommandTest):
             self.assertLessEqual(got, expected + 2e-6 + expected * 1e-6)
 
     def test_every_scenario_agrees_to_the_last_bit(self):
-        with open(SCENARIOS, encoding="utf-8") as file:
-            scenarios = [json.loads(line) for line in file]
-        self.assertEqual(len(scenarios), 200)
+        scenarios = []
+        for name in ("scenarios.jsonl", "cases.jsonl"):
+            with open(os.path.join(DATA, name), encoding="utf-8") as file:
+                scenarios += [json.loads(line) for line in file]
+        self.assertEqual(len(scenarios), 231)
         steps = 0
         for scenario in scenarios:
             with self.subTest(scenario=scenario["id"]):
@@ -49,7 +50,7 @@ class Scenarios(CommandTest):
                 for step, answer in zip(scenario["steps"], answers):
                     self.compare(step, answer)
                     steps += 1
-        self.assertEqual(steps, 6838)
+        self.assertEqual(steps, 7218)
 
 
 class Steps(CommandTest):

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifndef TEST_SCENARIOS
+#ifndef TEST_DATA
 #error "where are the scenarios?"
 #endif
 
@@ -183,9 +183,9 @@ static bool run_scenario(const struct scenario_runner *runner, struct scenario *
     return true;
 }
 
-unsigned scenarios_run(const struct scenario_runner *runner)
+static unsigned run_file(const struct scenario_runner *runner, const char *path)
 {
-    FILE *file = fopen(TEST_SCENARIOS, "r");
+    FILE *file = fopen(path, "r");
     char *line = NULL;
     size_t size = 0;
     unsigned count = 0;
@@ -211,4 +211,10 @@ unsigned scenarios_run(const struct scenario_runner *runner)
     free(line);
     (void)fclose(file);
     return count;
+}
+
+unsigned scenarios_run(const struct scenario_runner *runner)
+{
+    return run_file(runner, TEST_DATA "/scenarios.jsonl") +
+           run_file(runner, TEST_DATA "/cases.jsonl");
 }

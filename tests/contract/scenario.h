@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model's scenarios: answers and states to the last bit, retry times never below the model's
- * and above it by next to nothing. Which store decides, and how it learns the time, is the
- * caller's.
+ * The model's scenarios, and the cases that are steps and nothing else: answers and states to the
+ * last bit, retry times never below the model's and above it by next to nothing. Which store
+ * decides, and how it learns the time, is the caller's.
  */
 #ifndef TEST_SCENARIO_H
 #define TEST_SCENARIO_H
@@ -10,7 +10,7 @@
 #include "redbucket/redbucket.h"
 
 /* How many there are. */
-#define SCENARIOS 200
+#define SCENARIOS 231
 
 /*
  *   begin   a store without a bucket in it
