@@ -9,6 +9,7 @@
 #include "processes.h"
 #include "test.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define LEN(array) (sizeof(array) / sizeof(array)[0])
@@ -67,6 +68,32 @@ static void test_the_good_peer_is_good(void **state)
     assert_int_equal(test_peer_commands(peer, "EXEC"), 1);
     assert_int_equal(test_peer_commands(peer, "EVALSHA"), 0);
     end(&host, peer);
+}
+
+/* TIME has no zeros in front: 999 microseconds are not 0.999 s. */
+static void test_microseconds_are_counted_and_not_pasted(void **state)
+{
+    static const struct {
+        const char *answer;
+        double now;
+    } times[] = {
+        {"*2\r\n$10\r\n1700000000\r\n$3\r\n999\r\n", 1700000000.000999},
+        {"*2\r\n$10\r\n1700000000\r\n$4\r\n1000\r\n", 1700000000.001},
+        {"*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n", 1700000000.0},
+        {"*2\r\n$10\r\n1700000000\r\n$6\r\n999999\r\n", 1700000000.999999},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LEN(times); i++) {
+        const struct test_rule rule = {.command = "TIME", .answer = times[i].answer};
+        struct redbucket_response response;
+        struct test_host host;
+        struct test_peer *peer = begin(&host, &rule, 1, "timeout=5s");
+
+        assert_int_equal(test_host_ask(&host, "k", &response), REDBUCKET_OK);
+        assert_true(fabs(response.time - times[i].now) < 5e-7);
+        end(&host, peer);
+    }
 }
 
 /* Without WATCH a write would be lost, and without MULTI it would be made whatever others did:
@@ -405,6 +432,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_good_peer_is_good),
+        cmocka_unit_test(test_microseconds_are_counted_and_not_pasted),
         cmocka_unit_test(test_a_server_without_transactions),
         cmocka_unit_test(test_refusals_and_nonsense),
         cmocka_unit_test(test_an_error_inside_exec_among_several_limits),

@@ -7,6 +7,7 @@
 #include "processes.h"
 #include "proxy.h"
 #include "served.h"
+#include "wire/call.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -73,6 +74,45 @@ static void a_later_request_sees_what_an_earlier_one_did(void **state)
             batch[i].response.remaining != steps[i].remaining)
             fail_msg("step %zu", i);
     }
+}
+
+static long long stored_len(const struct served *served, const char *key)
+{
+    redisReply *reply = served_get(served, key);
+    long long len = reply == NULL ? 0 : (long long)reply->len;
+
+    freeReplyObject(reply);
+    return len;
+}
+
+/* Whichever of them is named first, and whether the other's bucket is there or not. */
+static void several_limits_take_together_or_not_at_all(void **state)
+{
+    const struct redbucket_key keys[] = {{"a", "k"}, {"b", "k"}, {"a", "k"}};
+    const struct redbucket_key fresh[] = {{"a", "k"}, {"b", "new"}, {"a", "k"}};
+    struct served *served = *state;
+    struct redbucket_response response;
+    struct redbucket_state before, after;
+
+    served_limit(served, "a", (struct redbucket_limit){.rate = 1});
+    served_limit(served, "b", (struct redbucket_limit){.rate = 1, .burst = 4});
+    assert_int_equal(redbucket_request(served->limiter, keys, 2, &response), REDBUCKET_OK);
+    assert_true(response.accepted);
+    assert_int_equal(redbucket_read(served->limiter, &keys[1], &before), REDBUCKET_OK);
+    rbk_test_now = SERVED_NOW + 0.5;
+    for (int first = 0; first < 2; first++) {
+        assert_int_equal(redbucket_request(served->limiter, &keys[first], 2, &response),
+                         REDBUCKET_OK);
+        assert_false(response.accepted);
+        assert_same(response.retry_after, 0.5);
+        assert_int_equal(redbucket_request(served->limiter, &fresh[first], 2, &response),
+                         REDBUCKET_OK);
+        assert_false(response.accepted);
+    }
+    assert_int_equal(redbucket_read(served->limiter, &keys[1], &after), REDBUCKET_OK);
+    assert_same(after.timestamp, before.timestamp);
+    assert_same(after.value, before.value);
+    assert_int_equal(stored_len(served, "redbucket:b:new"), 0);
 }
 
 #define LIMITS 64
@@ -352,6 +392,7 @@ int main(void)
     static const struct served_case cases[] = {
         SERVED(arrays_of_any_length_are_decided_in_order),
         SERVED(a_later_request_sees_what_an_earlier_one_did),
+        SERVED(several_limits_take_together_or_not_at_all),
         SERVED(the_largest_call_is_decided),
         SERVED(what_is_wrong_with_one_concerns_no_other),
         SERVED(what_names_no_limit_needs_no_server),
