@@ -121,6 +121,29 @@ static void keys_are_never_cut(void **state)
     freeReplyObject(size);
 }
 
+static void the_longest_key_is_taken_and_a_longer_one_refused(void **state)
+{
+    enum { LONGEST = 1 << 20 };
+    static const size_t lengths[] = {65535, 65536, LONGEST};
+    struct served *served = *state;
+    char *text = malloc(LONGEST + 1);
+    struct redbucket_key key = {.limit = "a", .key = text};
+    struct redbucket_response response;
+
+    assert_non_null(text);
+    memset(text, 'B', LONGEST + 1);
+    served_limit(served, "a", (struct redbucket_limit){.rate = 0.001});
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        key.key_len = lengths[i];
+        take(served, &key);
+    }
+    assert_int_equal(redbucket_request(served->limiter, &key, 1, &response), REDBUCKET_OK);
+    assert_false(response.accepted);
+    key.key_len++;
+    assert_int_equal(redbucket_request(served->limiter, &key, 1, &response), REDBUCKET_ERROR_KEY);
+    free(text);
+}
+
 static void a_struct_is_sixteen_bytes(void **state)
 {
     static const unsigned char expected[16] = {0, 0, 0x40, 0x5c, 0x32, 0x4c, 0xd9, 0x41,
@@ -425,6 +448,7 @@ int main(void)
         SERVED(keys_are_named_by_the_format),
         SERVED(keys_are_bytes_of_any_value_and_length),
         SERVED(keys_are_never_cut),
+        SERVED(the_longest_key_is_taken_and_a_longer_one_refused),
         SERVED_BY(SERVED_STRUCT, a_struct_is_sixteen_bytes),
         SERVED_BY(SERVED_JSON, json_reads_back_exactly),
         SERVED(a_state_lives_until_its_bucket_is_empty_and_a_second),

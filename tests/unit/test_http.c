@@ -183,6 +183,30 @@ static void test_a_wait_just_above_whole_seconds_is_rounded_up(void **state)
         "Retry-After: 3\r\n");
 }
 
+/* Whole seconds stay what they are, and nothing becomes 0. */
+static void test_waits_are_rounded_up_to_whole_seconds(void **state)
+{
+    static const struct {
+        double wait;
+        const char *field;
+    } waits[] = {
+        {0.0001, "1"}, {0.2, "1"}, {0.9999, "1"}, {1.0, "1"},         {1.0001, "2"},
+        {1.5, "2"},    {2.0, "2"}, {7.0, "7"},    {86339.0, "86339"}, {1e12 + 0.5, "1000000000001"},
+    };
+    struct fixture *fixture = *state;
+
+    add(fixture, "a:1/s");
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        struct redbucket_request *request = ask(fixture, one, 1, 1, 0);
+        char expected[64];
+
+        request->response.accepted = false;
+        request->response.retry_after = waits[i].wait;
+        (void)snprintf(expected, sizeof expected, "Retry-After: %s\r\n", waits[i].field);
+        assert_string_equal(fields_of(fixture, request, REDBUCKET_HTTP_RETRY_AFTER), expected);
+    }
+}
+
 static void test_a_cost_that_never_fits_has_no_time_to_retry(void **state)
 {
     struct fixture *fixture = *state;
@@ -374,6 +398,7 @@ int main(void)
         CASE(test_a_rejection_says_when_to_come_back),
         CASE(test_a_short_wait_is_a_whole_second),
         CASE(test_a_wait_just_above_whole_seconds_is_rounded_up),
+        CASE(test_waits_are_rounded_up_to_whole_seconds),
         CASE(test_a_cost_that_never_fits_has_no_time_to_retry),
         CASE(test_all_limits_are_told_and_only_who_rejects_is_violated),
         CASE(test_the_example_of_the_documentation),

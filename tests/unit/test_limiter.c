@@ -342,6 +342,31 @@ static void destroying_nothing_does_nothing(void **state)
 
 #define LIMITER_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* Zones "a" and "a:b" with the keys "b:c" and "c" would be one key of a server. Nobody is asked. */
+static void zones_that_could_be_one_key_of_a_server_are_refused(void **state)
+{
+    static const char *const urls[] = {"redis://127.0.0.1:1", "redis+cluster://127.0.0.1:1",
+                                       "redis+sentinel://127.0.0.1:1/s",
+                                       "redis://127.0.0.1:1?on_error=local"};
+    struct redbucket_store *store;
+    struct redbucket_limiter *limiter;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        assert_int_equal(redbucket_store_open(urls[i], &store, NULL), REDBUCKET_OK);
+        assert_int_equal(redbucket_limiter_create(store, &limiter, NULL), REDBUCKET_OK);
+        add(limiter, "x", "a");
+        add(limiter, "z", "b");
+        assert_int_equal(redbucket_limiter_add(limiter, "y",
+                                               &(struct redbucket_limit){.rate = 1, .zone = "a:b"},
+                                               NULL),
+                         REDBUCKET_ERROR_DUPLICATE);
+        assert_int_equal(redbucket_limiter_count(limiter), 2);
+        redbucket_limiter_destroy(limiter);
+        redbucket_store_close(store);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +382,7 @@ int main(void)
         LIMITER_TEST(limits_are_got_in_the_order_added),
         LIMITER_TEST(any_of_many_limits_is_found_and_no_other),
         cmocka_unit_test(destroying_nothing_does_nothing),
+        cmocka_unit_test(zones_that_could_be_one_key_of_a_server_are_refused),
     };
 
     return cmocka_run_group_tests_name("limiter", tests, NULL, NULL);
