@@ -10,7 +10,7 @@
  *
  *  - burst + 1 requests pass at once, the next `delay` are accepted with a wait, and a "rate of
  *    60 a minute" is a rate, not a cap for a calendar minute: in any window of W seconds at most
- *    burst + 1 + delay + rate * W pass.
+ *    burst + 1 + delay + rate * (W + 2e-6) pass.
  *  - The library doesn't sleep a delay out. It says how long to wait; the caller waits.
  *  - A rejection is an answer. A store that failed is an error, never an answer.
  *  - A limiter is set up by one thread, then used by any number. A store outlives its limiters.
@@ -146,8 +146,8 @@ struct redbucket_error {
  *   expiry      seconds for which a store on a server keeps a bucket at least, from 0 (as long as
  *               it needs); an embedded store keeps it until it is empty
  *   lease       permits of a hot key that a process may take ahead from a store on a server, to
- *               spend them without asking: at most burst + 1 + delay + rate * (W + lease_time)
- *               pass in any window of W seconds then, over all processes; from 0 (none) to 1e12.
+ *               spend them without asking: in any window of W seconds at most burst + 1 + delay +
+ *               rate * (W + lease_time + 2e-6) pass then, over all processes; from 0 to 1e12.
  *               An embedded store has no use for it and decides each request
  *   lease_time  for how many seconds it may hold them, from 0 (the default, 1 s) to 3600
  *
@@ -567,8 +567,8 @@ struct redbucket_request {
 
 /*
  * Asks for a permit of cost 1. OK: there is an answer in *response. Everything else is an error,
- * and nothing was taken (after ERROR_TIMEOUT, IO, PROTOCOL and MEMORY of a store on a server:
- * unknown).
+ * and nothing was taken; but after ERROR_TIMEOUT, IO and PROTOCOL of a store on a server, and TLS
+ * and MEMORY in the middle of a call, that is unknown (docs/failure.md).
  *
  * ERROR_UNKNOWN_LIMIT, ERROR_DUPLICATE and ERROR_ARGUMENT (too many keys, a cost out of range) are
  * found before anything is read. ERROR_KEY, ERROR_FULL, ERROR_STATE, ERROR_TIMEOUT come from the

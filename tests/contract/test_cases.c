@@ -2,33 +2,8 @@
 /*
  * Faults that other rate limiters had, each tried here on every embedded store: times, numbers,
  * bounds, several limits at once. A case stands for its whole kind; the number in front of a test's
- * name is the case's. Keys, states, limiters and threads are in test_cases_keys.c. Elsewhere:
- *
- *   T01d            a table of another boot: tests/concurrency/test_shm_made.c
- *   C07, C09, O01   numbers in text, the same in every locale: tests/unit/test_text.c and
- *                   test_limit_text.c; sizes in URLs: tests/unit/test_url.c
- *   K07             addresses as keys: tests/unit/test_replay_key.c
- *   G01, G02, G04   growth and the full table: tests/concurrency/test_bounded.c, and
- *                   tests/unit/test_table*.c
- *   V04, V07, V08   death, fork and eviction in the middle: tests/concurrency
- *   C01, S09        impossible here: an embedded bucket has no time to live, it stays until it is
- *                   empty, whatever `expiry` says (S09's steps are those of M05)
- *   S01, S07, S08   impossible here: a state is two doubles, of no other format, type or codec
- *   L01             limits in slots of their own: tests/integration/test_cluster_batches.c
- *   L02             which slot a key is in: tests/unit/test_slot.c, and test_cluster_slots.c and
- *                   test_cluster_batches.c in tests/integration
- *   L03, L04        what a script is given and touches: tests/unit/test_call.c; and
- *                   tests/integration/test_cluster_scenarios.c, since a cluster's nodes run no
- *                   script that names or touches a key elsewhere
- *   L05             redirections without an end: tests/integration/test_cluster_peers.c
- *   L07             slots on their way: tests/integration/test_cluster_faults.c, and under load
- *                   test_cluster_load.c
- *   P07, P09        of a cluster: test_cluster_load.c, where masters become replicas, and
- *                   test_cluster_faults.c, where a slot is nobody's
- *   P24             a node that doesn't know the script: tests/integration/test_cluster_batches.c
- *   P02 to P09, P12 to P22, P24, M08, W02, W04, T02c, C06, V06, H03, H04, L01, L03 to L07
- *                   impossible here: an embedded store has no server, no connection and no reply
- *   H01, Y01, Y03   no part of this library
+ * name is the case's. Keys, states, limiters and threads are in test_cases_keys.c;
+ * tests/README.md has all of them, and where the others are.
  */
 #include "cases.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cases about keys, stored states, limiters, threads and the host; test_cases.c says where the
- * others are.
+ * The cases about keys, stored states, limiters, threads and the host; tests/README.md says where
+ * the others are.
  */
 #include "cases.h"
 #include "inside.h"

@@ -4,6 +4,7 @@
  * whoever else is at it.
  */
 #include "lease.h"
+#include "lease_purse.h"
 #include "leased.h"
 #include "test.h"
 
@@ -163,10 +164,41 @@ static void a_lease_on_its_way_is_the_parents(void **unused)
     redbucket_store_close(store);
 }
 
+/* Between spending and putting back, the lease may have ended, and another begun: what was spent of
+ * the one is then not the other's. */
+static void nothing_is_put_back_into_another_lease(void **unused)
+{
+    const struct rbk_note note = {
+        .bucket = 7, .until = 10, .received = 1, .top = 4, .limit = limit};
+    struct rbk_want want = {.bucket = 7, .limit = &limit, .parts = rbk_purse_parts(1), .now = 2};
+    struct rbk_purse purse = {0};
+    struct rbk_permit permit;
+
+    (void)unused;
+    rbk_purse_fill(&purse, &note, rbk_purse_parts(4));
+    assert_true(rbk_purse_spend(&purse, &want, &permit));
+    assert_true(rbk_purse_restore(&purse, &permit));
+    assert_true(rbk_purse_now(&purse) == rbk_purse_parts(4));
+
+    assert_true(rbk_purse_spend(&purse, &want, &permit));
+    assert_true(rbk_purse_empty(&purse) == rbk_purse_parts(3));
+    assert_false(rbk_purse_restore(&purse, &permit));
+    assert_true(rbk_purse_now(&purse) == 0);
+    rbk_purse_fill(&purse, &note, rbk_purse_parts(1));
+    assert_false(rbk_purse_restore(&purse, &permit));
+    assert_true(rbk_purse_now(&purse) == rbk_purse_parts(1));
+
+    assert_true(rbk_purse_spend(&purse, &want, &permit));
+    assert_true(rbk_purse_close(&purse));
+    assert_false(rbk_purse_restore(&purse, &permit));
+    assert_true(rbk_purse_now(&purse) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_permit_is_used_once),
+        cmocka_unit_test(nothing_is_put_back_into_another_lease),
         cmocka_unit_test(a_child_holds_nothing),
         cmocka_unit_test(a_lease_on_its_way_is_the_parents),
     };
