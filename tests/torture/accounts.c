@@ -39,7 +39,7 @@ const struct named_limit account_limits[] = {
     {"tight", WINDOW, {.rate = 15, .burst = 8, .delay = 4}},
     {"own", WINDOW, {.rate = 10, .burst = 2}},
     {"gate", WINDOW, {.rate = 25, .burst = 5}},
-    {"hot", LEASED, {.rate = 60, .burst = 30, .lease = 8, .lease_time = 0.5}},
+    {"hot", LEASED, {.rate = 20, .burst = 30, .lease = 16, .lease_time = 0.2}},
     {"book", BOOK, {.rate = BOOK_RATE, .burst = BOOK_BURST}},
     {"left", BOOK, {.rate = BOOK_RATE, .burst = BOOK_BURST}},
     {"right", BOOK, {.rate = BOOK_RATE, .burst = BOOK_BURST}},

@@ -47,7 +47,8 @@ struct call {
     struct account *accounts[CALL_KEYS];
     bool whole; /* taken from all or none, also where it fails */
     double begin_s;
-    double told; /* what the first account had been told by then */
+    double kept_s; /* when it began, see sleepers.h */
+    double told;   /* what the first account had been told by then */
 };
 
 /* All of them together, by whoever. */
@@ -57,7 +58,7 @@ struct tally {
     unsigned long rejected;
     unsigned long degraded;
     unsigned long failed[CALL_STATUSES];
-    double latest_s; /* the worst end after a deadline */
+    double latest_s; /* the worst end after a deadline, without what the system kept it */
 };
 
 /* What each worker's bucket of its own has at first: nobody's answer looks like another's. */
@@ -73,13 +74,17 @@ void call_draw(struct call *call, struct worker *worker);
 /* A request for the bucket that drains and is the worker's alone. */
 void call_own(struct call *call, const struct worker *worker);
 
-/* It goes out now, or went out then. */
-void call_begin(struct call *call);
-void call_begin_at(struct call *call, double begin_s);
+/* It goes out then. */
+struct moment {
+    double now_s;
+    double kept_s;
+};
+struct moment moment_now(void);
+void call_begin(struct call *call, const struct moment *moment);
 
-/* It is answered now, or was then: `decided` has the status and the response. */
-void call_end(struct call *call, const struct redbucket_request *decided);
-void call_end_at(struct call *call, const struct redbucket_request *decided, double end_s);
+/* It is answered then: `decided` has the status and the response. */
+void call_end(struct call *call, const struct redbucket_request *decided,
+              const struct moment *moment);
 
 void calls_tally(struct tally *tally);
 

@@ -21,16 +21,30 @@ from redbucket import RateLimit, RedisRateLimiter, StoreError, Zone
 
 TIMEOUT_S = .25
 PACE_S = .025
+IMPATIENT = 5  # one in so many asks the same again and again
+TIMES = 8
 REQUEST, PEEK = 0, 1
 BOOK = (1e-9, 1e9, 0, 0, 0)
 LIMITS = {  # as in accounts.c: rate, burst, delay, lease, lease_time
     "tight": (15, 8, 4, 0, 0), "own": (10, 2, 0, 0, 0), "gate": (25, 5, 0, 0, 0),
-    "hot": (60, 30, 0, 8, .5), "book": BOOK, "left": BOOK, "right": BOOK,
+    "hot": (20, 30, 0, 16, .2), "book": BOOK, "left": BOOK, "right": BOOK,
     "hoard": (1e-9, 1e9, 0, 20, .5),
 }
 
 lock = threading.Lock()
 numbers = itertools.count()
+schedule = threading.local()
+
+
+def kept():
+    """For how many seconds this thread was kept waiting for a processor; 0 where nobody tells."""
+    try:
+        if not hasattr(schedule, "file"):
+            schedule.file = open("/proc/thread-self/schedstat", "rb", buffering=0)
+        schedule.file.seek(0)
+        return int(schedule.file.read(64).split()[1]) * 1e-9
+    except (OSError, IndexError):
+        return 0.0
 
 
 def tell(line):
@@ -71,23 +85,24 @@ class Worker:
     def begin(self, operation, keys, cost):
         number = next(numbers)
         named = " ".join(f"{limit}={key}" for limit, key in keys.items())
-        tell(f"b {number} {self.number} {operation} {cost} {time.monotonic():.9f} {named}")
+        tell(f"b {number} {self.number} {operation} {cost} {time.monotonic():.9f} {kept():.9f} "
+             + named)
         return number
 
     def end(self, number, answer):
-        now = time.monotonic()
+        now = f"{time.monotonic():.9f} {kept():.9f}"
         if isinstance(answer, StoreError):
-            tell(f"e {number} ERROR_{answer.status} 0 0 0 {now:.9f}")
+            tell(f"e {number} ERROR_{answer.status} 0 0 0 {now}")
         elif isinstance(answer, asyncio.CancelledError):
-            tell(f"e {number} CANCELLED 0 0 0 {now:.9f}")
+            tell(f"e {number} CANCELLED 0 0 0 {now}")
         elif isinstance(answer, BaseException):
             tell(f"fault {answer!r}")
         else:
-            tell(f"e {number} OK {answer.accepted:d} {answer.degraded:d} {answer.remaining} {now:.9f}")
+            tell(f"e {number} OK {answer.accepted:d} {answer.degraded:d} {answer.remaining} {now}")
 
-    def ask(self):
+    def ask(self, drawn=None):
         """True when the store itself answered."""
-        operation, keys, cost = self.draw()
+        operation, keys, cost = drawn or self.draw()
         number = self.begin(operation, keys, cost)
         try:
             answer = (self.limiter.peek if operation == PEEK else self.limiter.request)(keys, cost=cost)
@@ -100,7 +115,9 @@ class Worker:
 
     def ask_singly(self, until):
         while time.monotonic() < until:
-            self.ask()
+            drawn = self.draw()
+            for _ in range(TIMES if self.chance.randrange(IMPATIENT) == 0 else 1):
+                self.ask(drawn)
             time.sleep(self.chance.random() * PACE_S)
 
     def ask_many(self, until):
@@ -160,7 +177,8 @@ def open_descriptors():
 
 def main():
     url, seconds, seed, policy = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-    asyncio.run(asyncio.sleep(0))  # what Python itself keeps open from then on
+    asyncio.run(asyncio.sleep(0))  # what stays open from then on
+    kept()
     before = open_descriptors()
     limiters = [open_limiter(url, connections=4),
                 open_limiter(url, connections=2, denial_time=0, on_error=policy)]
@@ -183,11 +201,13 @@ def main():
     back = max(worker.time_back() for worker in workers[:2])
     ended.set()
     sleeper.join()
+    leased = sum(limiter.statistics().leased for limiter in limiters)
+    denied = sum(limiter.statistics().denied for limiter in limiters)
     for limiter in limiters:
         limiter.close()
     if open_descriptors() != before:
         tell(f"fault {open_descriptors()} descriptors open, {before} before")
-    tell(f"back {back:.3f}")
+    tell(f"back {back:.3f} {leased} {denied}")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@
 #include <time.h>
 
 #define PACE_US     25000 /* between two calls of a thread, at most */
-#define QUIET_S     4.0   /* what was in doubt so long ago has come through by now, or never will */
-#define PATIENCE_S  0.3   /* longer waits are not worth it */
+#define IMPATIENT   5     /* one in so many asks the same again and again */
+#define TIMES       8
+#define QUIET_S     4.0 /* what was in doubt so long ago has come through by now, or never will */
+#define PATIENCE_S  0.3 /* longer waits are not worth it */
 #define LEN_MAX     16
 #define LONG_MAX    200
 #define LONG_CHANCE 300
@@ -33,9 +35,12 @@ static void pause_some(struct worker *worker)
 
 static const struct redbucket_request *decide(struct call *call)
 {
-    call_begin(call);
+    struct moment moment = moment_now();
+
+    call_begin(call, &moment);
     call->request.status = redbucket_decide(call->worker->client->limiter, &call->request, 1);
-    call_end(call, &call->request);
+    moment = moment_now();
+    call_end(call, &call->request, &moment);
     return &call->request;
 }
 
@@ -71,11 +76,15 @@ void ask_blocking(struct worker *worker)
         if (test_chance_below(&worker->chance, 8) == 0) {
             ask_twice(worker);
         } else {
+            unsigned times = test_chance_below(&worker->chance, IMPATIENT) == 0 ? TIMES : 1;
+
             call_draw(&call, worker);
-            (void)decide(&call);
+            while (times-- > 0)
+                (void)decide(&call);
         }
         pause_some(worker);
     }
+    kept_end();
 }
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
@@ -91,17 +100,23 @@ void ask_arrays(struct worker *worker)
         bool is_long = test_chance_of(&worker->chance, LONG_CHANCE);
         size_t len = 1 + test_chance_below(&worker->chance, is_long ? LONG_MAX : LEN_MAX);
 
+        struct moment moment;
+
         for (size_t i = 0; i < len; i++) {
             call_draw(&calls[i], worker);
-            call_begin(&calls[i]);
             requests[i] = calls[i].request;
         }
-        (void)!redbucket_decide(worker->client->limiter, requests, len);
+        moment = moment_now();
         for (size_t i = 0; i < len; i++)
-            call_end(&calls[i], &requests[i]);
+            call_begin(&calls[i], &moment);
+        (void)!redbucket_decide(worker->client->limiter, requests, len);
+        moment = moment_now();
+        for (size_t i = 0; i < len; i++)
+            call_end(&calls[i], &requests[i], &moment);
         for (int i = 0; i < 4; i++)
             pause_some(worker);
     }
+    kept_end();
     free(requests);
     free(calls);
 }
@@ -117,17 +132,20 @@ struct flying {
 static void land(void *data, const struct redbucket_request *decided)
 {
     struct flying *flying = data;
+    struct moment moment = moment_now();
 
-    call_end(&flying->call, decided);
+    call_end(&flying->call, decided, &moment);
     flying->up = false;
 }
 
 static void launch(struct worker *worker, struct redbucket_async *async, struct flying *flying)
 {
     enum redbucket_status status;
+    struct moment moment;
 
     call_draw(&flying->call, worker);
-    call_begin(&flying->call);
+    moment = moment_now();
+    call_begin(&flying->call, &moment);
     flying->up = true;
     status = redbucket_async_request(async, &flying->call.request, land, flying, &flying->id);
     if (status == REDBUCKET_OK)
@@ -136,20 +154,12 @@ static void launch(struct worker *worker, struct redbucket_async *async, struct 
     flying->up = false;
 }
 
-/* Being woken late, and not being let go on, is nothing that a store can help. */
 static void turn(struct redbucket_async *async)
 {
     struct pollfd polled = {.fd = redbucket_async_descriptor(async), .events = POLLIN};
-    struct stretch stretch;
-    double begin_s = now_s();
 
-    if (poll(&polled, 1, TURN_MS) == 0) {
-        sleepers_note(begin_s, now_s(), now_s() - begin_s - TURN_MS * 1e-3);
-        return;
-    }
-    stretch_begin(&stretch);
-    redbucket_async_dispatch(async);
-    stretch_end(&stretch);
+    if (poll(&polled, 1, TURN_MS) > 0)
+        redbucket_async_dispatch(async);
 }
 
 void ask_async(struct worker *worker)
@@ -160,20 +170,17 @@ void ask_async(struct worker *worker)
     if (flying == NULL || redbucket_async_create(worker->client->limiter, &async, NULL) != 0)
         abort();
     while (now_s() < worker->until_s) {
-        struct stretch stretch;
-
-        stretch_begin(&stretch);
         for (int i = 0; i < FLYING_MAX; i++) {
             if (!flying[i].up && test_chance_below(&worker->chance, 40) == 0)
                 launch(worker, async, &flying[i]);
             else if (flying[i].up && test_chance_of(&worker->chance, CANCELLING / FLYING_MAX))
                 (void)redbucket_async_cancel(async, flying[i].id);
         }
-        stretch_end(&stretch);
         turn(async);
     }
     while (redbucket_async_outstanding(async) > 0)
         turn(async);
     redbucket_async_destroy(async);
+    kept_end();
     free(flying);
 }

@@ -16,11 +16,12 @@ void ask_async(struct worker *worker);
  * Python's threads, its arrays and its coroutines, in a process of its own: `script` is
  * tests/torture/faults.py, which tells by lines what it asks for and is answered. It begins to ask
  * with the first call, of all workers at once; and the second call, when the faults are over, has
- * it find out whether it can go on. Returns the seconds that this took.
+ * it find out whether it can go on. Returns the seconds that this took, and writes what its
+ * limiters have counted.
  */
 struct python;
 struct python *python_start(struct worker *workers, const char *url, double seconds, uint64_t seed);
 void python_ask(struct python *python);
-double python_back(struct python *python);
+double python_back(struct python *python, uint64_t *leased, uint64_t *denied);
 
 #endif

@@ -2,17 +2,18 @@
 /*
  * The same calls, seen from another process, by lines in the order in which things happened there:
  *
- *     b CALL WORKER OPERATION COST BEGIN LIMIT=KEY...     it is about to be asked for
- *     e CALL STATUS ACCEPTED DEGRADED REMAINING END       it is answered
- *     s BEGIN END LATE                                    somebody who only sleeps there
- *     fault WORDS...                                      something that can't be
- *     back SECONDS
+ *     b CALL WORKER OPERATION COST BEGIN KEPT LIMIT=KEY...     it is about to be asked for
+ *     e CALL STATUS ACCEPTED DEGRADED REMAINING END KEPT       it is answered
+ *     s BEGIN END LATE                                         somebody who only sleeps there
+ *     fault WORDS...                                           something that can't be
+ *     back SECONDS LEASED DENIED
  *
  * All of it is judged here. Its time is ours: both are CLOCK_MONOTONIC.
  */
 #include "forms.h"
 #include "sleepers.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,12 +83,12 @@ static void hear_begin(struct python *python, char *rest)
     unsigned worker;
     unsigned operation;
     double cost;
-    double begin_s;
+    struct moment moment;
     int len;
     struct call *call;
 
-    if (sscanf(rest, "%u %u %u %lf %lf%n", &number, &worker, &operation, &cost, &begin_s, &len) !=
-        5)
+    if (sscanf(rest, "%u %u %u %lf %lf %lf%n", &number, &worker, &operation, &cost, &moment.now_s,
+               &moment.kept_s, &len) != 6)
         abort();
     call = &python->calls[number % CALLS_MAX];
     call_start(call, &python->workers[worker]);
@@ -100,7 +101,7 @@ static void hear_begin(struct python *python, char *rest)
         *key = '\0';
         call_name(call, word, key + 1);
     }
-    call_begin_at(call, begin_s);
+    call_begin(call, &moment);
 }
 
 static enum redbucket_status status_of(const char *name)
@@ -123,16 +124,16 @@ static void hear_end(struct python *python, const char *rest)
     unsigned accepted;
     unsigned degraded;
     long long remaining;
-    double end_s;
+    struct moment moment;
 
-    if (sscanf(rest, "%u %47s %u %u %lld %lf", &number, status, &accepted, &degraded, &remaining,
-               &end_s) != 6)
+    if (sscanf(rest, "%u %47s %u %u %lld %lf %lf", &number, status, &accepted, &degraded,
+               &remaining, &moment.now_s, &moment.kept_s) != 7)
         abort();
     decided.status = status_of(status);
     decided.response.accepted = accepted != 0;
     decided.response.degraded = degraded != 0;
     decided.response.remaining = remaining;
-    call_end_at(&python->calls[number % CALLS_MAX], &decided, end_s);
+    call_end(&python->calls[number % CALLS_MAX], &decided, &moment);
 }
 
 static void hear_sleeper(const char *rest)
@@ -177,7 +178,7 @@ void python_ask(struct python *python)
     hear(python, line);
 }
 
-double python_back(struct python *python)
+double python_back(struct python *python, uint64_t *leased, uint64_t *denied)
 {
     char line[LINE_SIZE];
     double back_s = 0.0;
@@ -186,7 +187,7 @@ double python_back(struct python *python)
     (void)fputs("back\n", python->to);
     (void)fclose(python->to);
     hear(python, line);
-    if (sscanf(line, "back %lf", &back_s) != 1)
+    if (sscanf(line, "back %lf %" SCNu64 " %" SCNu64, &back_s, leased, denied) != 3)
         fault("Python said '%s'", line);
     (void)fclose(python->from);
     (void)waitpid(python->pid, &status, 0);

@@ -4,17 +4,21 @@
  */
 #include "sleepers.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SLEEPERS 5
 #define SHORT_S  0.005
 #define LONG_S   0.05
 #define BIN_S    0.1
+
+static __thread int kept_fd = -1;
 
 static const double pieces[SLEEPERS] = {SHORT_S, LONG_S, LONG_S, LONG_S, LONG_S};
 
@@ -34,33 +38,24 @@ double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static double used_s(void)
+double kept_s(void)
 {
-    struct timespec used;
+    char text[64] = "";
+    unsigned long long kept_ns = 0;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+    if (kept_fd < 0)
+        kept_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (kept_fd < 0 || pread(kept_fd, text, sizeof text - 1, 0) <= 0 ||
+        sscanf(text, "%*u %llu", &kept_ns) != 1)
+        return 0.0;
+    return (double)kept_ns * 1e-9;
 }
 
-static long given_up(void)
+void kept_end(void)
 {
-    struct rusage usage = {0};
-
-    (void)getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nvcsw;
-}
-
-void stretch_begin(struct stretch *stretch)
-{
-    *stretch = (struct stretch){now_s(), used_s(), given_up()};
-}
-
-void stretch_end(const struct stretch *stretch)
-{
-    double end = now_s();
-
-    if (given_up() == stretch->given_up)
-        sleepers_note(stretch->begin, end, end - stretch->begin - (used_s() - stretch->used));
+    if (kept_fd >= 0)
+        close(kept_fd);
+    kept_fd = -1;
 }
 
 static size_t bin_of(double time)

@@ -18,17 +18,11 @@ void sleepers_stop(void);
 /* Somebody who has other things to do as well was so late. */
 void sleepers_note(double begin, double end, double late);
 
-/*
- * What a thread does between these two without ever giving its processor up by itself counts as
- * lateness as far as it was taken from it. What it waited for doesn't.
- */
-struct stretch {
-    double begin;
-    double used;
-    long given_up;
-};
-void stretch_begin(struct stretch *stretch);
-void stretch_end(const struct stretch *stretch);
+/* For how many seconds this thread has been kept waiting for a processor since it began, while it
+ * had something to do: what the system knows of it; 0 where it doesn't tell. Call kept_end in the
+ * end, which closes what this opens. */
+double kept_s(void);
+void kept_end(void);
 
 /* How late one of them was at worst, in a time. */
 double sleepers_late(double begin, double end);
