@@ -408,6 +408,13 @@ void test_fault_proxy_aim(struct test_fault_proxy *proxy, int port)
     pthread_mutex_unlock(&proxy->mutex);
 }
 
+void test_fault_proxy_seal(struct test_fault_proxy *proxy)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    proxy->network.sealed = true;
+    pthread_mutex_unlock(&proxy->mutex);
+}
+
 static void set(struct test_fault_proxy *proxy, const struct test_weather *weather, bool blowing)
 {
     pthread_mutex_lock(&proxy->mutex);

@@ -26,6 +26,9 @@ int test_fault_proxy_port(const struct test_fault_proxy *proxy);
 /* Where connections go from now on: a port of the loopback address. */
 void test_fault_proxy_aim(struct test_fault_proxy *proxy, int port);
 
+/* What goes through is encrypted, so that garbage may be anywhere in it. Before it is used. */
+void test_fault_proxy_seal(struct test_fault_proxy *proxy);
+
 /* This weather from now on. */
 void test_fault_proxy_set(struct test_fault_proxy *proxy, const struct test_weather *weather);
 

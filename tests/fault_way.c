@@ -116,8 +116,9 @@ static size_t choose_head(struct test_way *way, const char *bytes, size_t len,
 static size_t spoil(struct test_way *way, const char *bytes, size_t len,
                     struct test_network *network, char *out)
 {
-    bool first = false;
-    size_t at = choose_head(way, bytes, len, &network->chance, &first);
+    bool first = network->sealed;
+    size_t at = network->sealed ? test_chance_below(&network->chance, (unsigned)len)
+                                : choose_head(way, bytes, len, &network->chance, &first);
     size_t which = test_chance_below(&network->chance, JUNKS);
 
     memcpy(out, bytes, len);
@@ -175,7 +176,7 @@ bool test_way_take(struct test_way *way, const char *bytes, size_t len, uint64_t
     if (way->replies && test_chance_of(chance, network->weather.garbage)) {
         len = spoil(way, bytes, len, network, out);
     } else {
-        for (size_t i = 0; way->replies && i < len; i++)
+        for (size_t i = 0; way->replies && !network->sealed && i < len; i++)
             (void)test_heads_next(&way->heads, bytes[i]);
         memcpy(out, bytes, len);
     }

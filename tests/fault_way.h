@@ -39,8 +39,10 @@ struct test_way {
     struct test_heads heads;
 };
 
-/* What the network is like, and what it draws. */
+/* What the network is like, and what it draws. What is sealed can't be looked into, and garbage in
+ * any place of it is found out by whoever opens it. */
 struct test_network {
+    bool sealed;
     struct test_weather weather;
     struct test_chance chance;
     struct test_fault_counts counts;

@@ -172,6 +172,8 @@ static bool can_be(const struct client *client, enum redbucket_status status)
     case REDBUCKET_ERROR_SERVER: /* a server's words with a mistake in them */
     case REDBUCKET_CANCELLED:
         return true;
+    case REDBUCKET_ERROR_TLS:
+        return client->sealed;
     case REDBUCKET_ERROR_UNSUPPORTED: /* a redirection with a mistake in it */
         return client->splits;
     case REDBUCKET_ERROR_STATE: /* a type with a mistake in it */
@@ -186,7 +188,7 @@ static bool leaves_doubt(const struct client *client, enum redbucket_status stat
 {
     return status == REDBUCKET_ERROR_TIMEOUT || status == REDBUCKET_ERROR_IO ||
            status == REDBUCKET_ERROR_PROTOCOL || status == REDBUCKET_CANCELLED ||
-           (status == REDBUCKET_ERROR_SERVER && client->wavers);
+           status == REDBUCKET_ERROR_TLS || (status == REDBUCKET_ERROR_SERVER && client->wavers);
 }
 
 /* What a policy answers says nothing of what the store did. */

@@ -21,6 +21,7 @@
  *   splits    its buckets are in several places
  *   wavers    it can say SERVER and STATE of what is just garbled, and SERVER of what was done in
  *             part: by transaction a reply is a line
+ *   sealed    it is encrypted
  */
 struct client {
     struct redbucket_store *store;
@@ -28,6 +29,7 @@ struct client {
     bool degrades;
     bool splits;
     bool wavers;
+    bool sealed;
 };
 
 /* Who asks: one thread. What is drawn begins with `chance`. */

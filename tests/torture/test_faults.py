@@ -13,9 +13,9 @@ SEED = "20270107"
 SECONDS = "2.5"
 JOBS = 5
 SKIPPED = 77
-STORES = ("redis", "valkey", "old-redis", "sentinel", "cluster")
+STORES = ("redis", "valkey", "old-redis", "tls", "sentinel", "cluster")
 FORMS = {"blocking": STORES, "array": ("redis", "old-redis", "cluster"),
-         "async": ("valkey", "sentinel", "cluster"), "python": ("redis", "cluster")}
+         "async": ("valkey", "tls", "sentinel", "cluster"), "python": ("redis", "cluster")}
 
 
 def interpreter():

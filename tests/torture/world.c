@@ -4,7 +4,7 @@
  * starts them, says by which URL they are reached through the network, and does what lines on its
  * standard input say, each answered by a line. What is in the stores it reads past the network.
  *
- *     world STORE SEED         redis, valkey, old-redis, sentinel, cluster
+ *     world STORE SEED         redis, valkey, old-redis, tls, sentinel, cluster
  *
  *     blow                     the weather is bad from now on, by chance
  *     calm                     it is good, and nothing is under way any more
@@ -90,6 +90,18 @@ static bool make_one(enum test_server_kind kind, uint64_t seed)
     return true;
 }
 
+static bool make_tls(enum test_server_kind kind, uint64_t seed)
+{
+    const struct test_server_options options = {.kind = kind, .tls = true};
+
+    if (!make_proxies(1, seed) || !add_server(&options))
+        return false;
+    test_fault_proxy_seal(world.proxies[0]);
+    test_fault_proxy_aim(world.proxies[0], world.servers[0]->tls_port);
+    printf("rediss://localhost:%d?ca=%s/ca.pem\n", place(0), world.servers[0]->directory);
+    return true;
+}
+
 /* Nobody is to take over from the master, since that may forget what is counted here; it is
  * watched at its place in the network, which is what sentinels then call it. */
 static bool make_sentinels(enum test_server_kind kind, uint64_t seed)
@@ -149,6 +161,8 @@ static bool make(const char *store, uint64_t seed)
         }
         return make_one((enum test_server_kind)kind, seed);
     }
+    if (strcmp(store, "tls") == 0)
+        return make_tls(test_server_have_tls(either) ? either : TEST_REDIS, seed);
     if (strcmp(store, "sentinel") == 0)
         return make_sentinels(either, seed);
     return strcmp(store, "cluster") == 0 && make_cluster(either, seed);
