@@ -91,7 +91,8 @@ class All(unittest.TestCase):
             for link, anchor in re.findall(r"\]\(([^)#:]*)#([\w-]+)\)", blocks.read(path)):
                 other = os.path.normpath(os.path.join(folder, link)) if link else path
                 headings = re.findall(r"^#+ (.*)$", blocks.read(other), re.MULTILINE)
-                anchors = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+                anchors = re.findall(r'<a id="([\w-]+)">', blocks.read(other))
+                anchors += [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
                 self.assertIn(anchor, anchors, f"{path}: {link}#{anchor}")
 
     def test_every_page_is_in_the_list_of_pages(self):
