@@ -12,6 +12,7 @@ policy.
 import asyncio
 import itertools
 import os
+import queue
 import random
 import sys
 import threading
@@ -31,7 +32,7 @@ LIMITS = {  # as in accounts.c: rate, burst, delay, lease, lease_time
     "hoard": (1e-9, 1e9, 0, 20, .5),
 }
 
-lock = threading.Lock()
+lines = queue.SimpleQueue()
 numbers = itertools.count()
 schedule = threading.local()
 
@@ -48,8 +49,18 @@ def kept():
 
 
 def tell(line):
-    with lock:
+    lines.put(line)
+
+
+def write_lines():
+    """Whoever tells something must not wait for who listens."""
+    while True:
+        line = lines.get()
+        if line is None:
+            break
         sys.stdout.write(line + "\n")
+        if lines.empty():
+            sys.stdout.flush()
 
 
 def open_limiter(url, **options):
@@ -83,14 +94,15 @@ class Worker:
                 1 + chance.randrange(3))
 
     def begin(self, operation, keys, cost):
+        """What end() needs; the time counts from here."""
         number = next(numbers)
         named = " ".join(f"{limit}={key}" for limit, key in keys.items())
-        tell(f"b {number} {self.number} {operation} {cost} {time.monotonic():.9f} {kept():.9f} "
-             + named)
-        return number
+        tell(f"b {number} {self.number} {operation} {cost} {named}")
+        return number, f"{kept():.9f} {time.monotonic():.9f}"
 
-    def end(self, number, answer):
-        now = f"{time.monotonic():.9f} {kept():.9f}"
+    def end(self, begun, answer):
+        number, then = begun
+        now = f"{then} {time.monotonic():.9f} {kept():.9f}"
         if isinstance(answer, StoreError):
             tell(f"e {number} ERROR_{answer.status} 0 0 0 {now}")
         elif isinstance(answer, asyncio.CancelledError):
@@ -103,12 +115,12 @@ class Worker:
     def ask(self, drawn=None):
         """True when the store itself answered."""
         operation, keys, cost = drawn or self.draw()
-        number = self.begin(operation, keys, cost)
+        begun = self.begin(operation, keys, cost)
         try:
             answer = (self.limiter.peek if operation == PEEK else self.limiter.request)(keys, cost=cost)
         except Exception as error:  # whatever it is, the lines say it
             answer = error
-        self.end(number, answer)
+        self.end(begun, answer)
         return not isinstance(answer, Exception) and not answer.degraded
 
     # ---- Forms -----------------------------------------------------------------------------------
@@ -126,15 +138,15 @@ class Worker:
             requests = [(keys, cost) for operation, keys, cost in drawn if operation == REQUEST]
             begun = [self.begin(REQUEST, keys, cost) for keys, cost in requests]
             answers = self.limiter.request_many(requests, return_exceptions=True)
-            for number, answer in zip(begun, answers):
-                self.end(number, answer)
+            for one, answer in zip(begun, answers):
+                self.end(one, answer)
             time.sleep(self.chance.random() * 4 * PACE_S)
 
     async def coroutine(self, until):
         limiter = self.limiter.aio
         while time.monotonic() < until:
             operation, keys, cost = self.draw()
-            number = self.begin(operation, keys, cost)
+            begun = self.begin(operation, keys, cost)
             asked = (limiter.peek if operation == PEEK else limiter.request)(keys, cost=cost)
             try:
                 if self.chance.randrange(50) == 0:
@@ -145,7 +157,7 @@ class Worker:
                 answer = error if isinstance(error, StoreError) else asyncio.CancelledError()
             except Exception as error:
                 answer = error
-            self.end(number, answer)
+            self.end(begun, answer)
             await asyncio.sleep(self.chance.random() * 4 * PACE_S)
 
     def ask_in_loop(self, until):
@@ -184,6 +196,8 @@ def main():
                 open_limiter(url, connections=2, denial_time=0, on_error=policy)]
     workers = [Worker(number, limiters[number % 2], seed) for number in range(4)]
     ended = threading.Event()
+    writer = threading.Thread(target=write_lines)
+    writer.start()
     sleeper = threading.Thread(target=sleep_only, args=[ended])
     sys.stdin.readline()
     sleeper.start()
@@ -196,7 +210,6 @@ def main():
     for thread in threads:
         thread.join()
     tell("asked")
-    sys.stdout.flush()
     sys.stdin.readline()
     back = max(worker.time_back() for worker in workers[:2])
     ended.set()
@@ -208,6 +221,8 @@ def main():
     if open_descriptors() != before:
         tell(f"fault {open_descriptors()} descriptors open, {before} before")
     tell(f"back {back:.3f} {leased} {denied}")
+    tell(None)
+    writer.join()
 
 
 if __name__ == "__main__":

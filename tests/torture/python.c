@@ -2,10 +2,11 @@
 /*
  * The same calls, seen from another process, by lines in the order in which things happened there:
  *
- *     b CALL WORKER OPERATION COST BEGIN KEPT LIMIT=KEY...     it is about to be asked for
- *     e CALL STATUS ACCEPTED DEGRADED REMAINING END KEPT       it is answered
- *     s BEGIN END LATE                                         somebody who only sleeps there
- *     fault WORDS...                                           something that can't be
+ *     b CALL WORKER OPERATION COST LIMIT=KEY...             it is about to be asked for
+ *     e CALL STATUS ACCEPTED DEGRADED REMAINING
+ *             BEGIN'S KEPT, BEGIN, END, END'S KEPT          it is answered, in one line
+ *     s BEGIN END LATE                                      somebody who only sleeps there
+ *     fault WORDS...                                        something that can't be
  *     back SECONDS LEASED DENIED
  *
  * All of it is judged here. Its time is ours: both are CLOCK_MONOTONIC.
@@ -83,12 +84,11 @@ static void hear_begin(struct python *python, char *rest)
     unsigned worker;
     unsigned operation;
     double cost;
-    struct moment moment;
+    const struct moment moment = moment_now();
     int len;
     struct call *call;
 
-    if (sscanf(rest, "%u %u %u %lf %lf %lf%n", &number, &worker, &operation, &cost, &moment.now_s,
-               &moment.kept_s, &len) != 6)
+    if (sscanf(rest, "%u %u %u %lf%n", &number, &worker, &operation, &cost, &len) != 4)
         abort();
     call = &python->calls[number % CALLS_MAX];
     call_start(call, &python->workers[worker]);
@@ -124,16 +124,21 @@ static void hear_end(struct python *python, const char *rest)
     unsigned accepted;
     unsigned degraded;
     long long remaining;
-    struct moment moment;
+    struct moment begin;
+    struct moment end;
+    struct call *call;
 
-    if (sscanf(rest, "%u %47s %u %u %lld %lf %lf", &number, status, &accepted, &degraded,
-               &remaining, &moment.now_s, &moment.kept_s) != 7)
+    if (sscanf(rest, "%u %47s %u %u %lld %lf %lf %lf %lf", &number, status, &accepted, &degraded,
+               &remaining, &begin.kept_s, &begin.now_s, &end.now_s, &end.kept_s) != 9)
         abort();
+    call = &python->calls[number % CALLS_MAX];
+    call->begin_s = begin.now_s;
+    call->kept_s = begin.kept_s;
     decided.status = status_of(status);
     decided.response.accepted = accepted != 0;
     decided.response.degraded = degraded != 0;
     decided.response.remaining = remaining;
-    call_end(&python->calls[number % CALLS_MAX], &decided, &moment);
+    call_end(call, &decided, &end);
 }
 
 static void hear_sleeper(const char *rest)
