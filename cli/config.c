@@ -325,12 +325,14 @@ enum redbucket_status rbk_config_parse(const char *text, size_t len, struct cli_
 
     memset(config, 0, sizeof(*config));
     memset(fault, 0, sizeof(*fault));
-    if (len > CLI_CONFIG_BYTES_MAX)
+    if (len > CLI_CONFIG_BYTES_MAX) {
         fault_at(&parse, 0, "longer than %u bytes", CLI_CONFIG_BYTES_MAX);
-    copy = parse.failed ? NULL : malloc(len + sizeof(end));
+        return REDBUCKET_ERROR_ARGUMENT;
+    }
+    copy = malloc(len + sizeof(end));
     if (copy == NULL) {
         fault_at(&parse, 0, "out of memory");
-        return REDBUCKET_ERROR_ARGUMENT;
+        return REDBUCKET_ERROR_MEMORY;
     }
     memcpy(copy, text, len);
     copy[len] = '\0';

@@ -38,11 +38,12 @@ static bool read_bytes(int fd, char *buffer, size_t *len)
 static int parse_bytes(const char *path, const char *buffer, size_t len, struct cli_config *config)
 {
     struct cli_config_fault fault;
+    const enum redbucket_status status = rbk_config_parse(buffer, len, config, &fault);
 
-    if (rbk_config_parse(buffer, len, config, &fault) == REDBUCKET_OK)
+    if (status == REDBUCKET_OK)
         return CLI_DONE;
     if (fault.line == 0)
-        return rbk_cli_fail(CLI_USAGE, path, "%s", fault.message);
+        return rbk_cli_fail(rbk_cli_exit_of(status), path, "%s", fault.message);
     return rbk_cli_fail(CLI_USAGE, NULL, "%s:%d: %s", path, fault.line, fault.message);
 }
 

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "options.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -123,7 +124,7 @@ int main(int argc, char **argv)
     int result;
 
     if (!hold_standard_streams())
-        return CLI_STORE;
+        return rbk_cli_fail(CLI_STORE, "standard streams", "%s", strerror(errno));
     result = rbk_cli_flush(run_command(&context, argc, argv));
     rbk_cli_context_fini(&context);
     return result;

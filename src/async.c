@@ -266,7 +266,7 @@ static void prepare_next(struct redbucket_async *async)
 
 void redbucket_async_dispatch(struct redbucket_async *async)
 {
-    struct timespec now;
+    struct timespec now = {0, 0};
 
     if (async->busy || !async->live->here)
         return;

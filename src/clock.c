@@ -8,7 +8,7 @@
 
 double rbk_clock_now(void)
 {
-    struct timespec now;
+    struct timespec now = {0, 0};
 
     (void)clock_gettime(CLOCK_BOOTTIME, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;

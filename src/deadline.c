@@ -13,7 +13,7 @@
 
 double rbk_monotonic_now(void)
 {
-    struct timespec now;
+    struct timespec now = {0, 0};
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
@@ -27,7 +27,7 @@ void rbk_deadline_start(struct rbk_deadline *deadline, double seconds)
 
 double rbk_deadline_left(const struct rbk_deadline *deadline)
 {
-    struct timespec now;
+    struct timespec now = {0, 0};
 
     if (rbk_wait_is_over())
         return 0.0;

@@ -27,7 +27,7 @@ static inline struct timespec rbk_moment_after(struct timespec at, double second
 /* The same from now. */
 static inline struct timespec rbk_moment_in(double seconds)
 {
-    struct timespec now;
+    struct timespec now = {0, 0};
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return rbk_moment_after(now, seconds);

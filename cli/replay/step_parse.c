@@ -6,6 +6,7 @@
  */
 #include "step_json.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
@@ -129,10 +130,15 @@ enum redbucket_status rbk_step_parse(struct rbk_span line, const struct rbk_step
                                      struct rbk_step **step, struct redbucket_error *error)
 {
     const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL;
-    json_error_t fault;
-    json_t *object = json_loadb(line.bytes, line.len, flags, &fault);
     enum redbucket_status status;
+    json_error_t fault;
 
+    errno = 0;
+    json_t *object = json_loadb(line.bytes, line.len, flags, &fault);
+
+    /* Having no memory, it finds fault with the text as often as not. */
+    if (!object && errno == ENOMEM)
+        return REDBUCKET_ERROR_MEMORY;
     if (!object)
         return fail(error, "not JSON: %s", fault.text);
     status = step_get(object, setting, step, error);

@@ -111,6 +111,9 @@ int rbk_stream_poll(struct pollfd *polled, size_t len, const struct rbk_deadline
         *late = left_ms == 0;
         if (ready > 0)
             return 0;
+        /* It has waited that long, whatever the clock says next. */
+        if (ready == 0 && !rbk_wait_on_fiber())
+            return ETIMEDOUT;
         if (ready < 0 && number != EINTR && number != EAGAIN)
             return number;
         if (number == EINTR && rbk_interrupted())

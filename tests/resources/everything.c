@@ -70,10 +70,17 @@ static void refuse(const struct use *use, enum redbucket_status status, const ch
              redbucket_status_name(status), why, error.message);
 }
 
+/* Where there are mistakes, a name's not being found for want of something is one. */
+static bool may_be_mistaken(const struct use *use, enum redbucket_status status)
+{
+    return use->all->mistaken != REDBUCKET_OK &&
+           (status == use->all->mistaken || status == REDBUCKET_ERROR_UNAVAILABLE);
+}
+
 /* A mistake, or what comes of one. */
 static bool is_mistake(struct use *use, enum redbucket_status status, bool withheld)
 {
-    bool mistaken = withheld && status == use->all->mistaken;
+    bool mistaken = withheld && may_be_mistaken(use, status);
 
     use->rests = use->rests || mistaken;
     if (!mistaken && !(use->rests && status == REDBUCKET_ERROR_UNAVAILABLE))
@@ -212,7 +219,7 @@ static void decide_all(struct use *use, struct redbucket_request *requests, size
         if (i == counted)
             count(use, request->status, &request->response);
         if (failed && !use->rests && !use->all->excused(request->status) &&
-            request->status != use->all->mistaken)
+            !may_be_mistaken(use, request->status))
             refuse(use, request->status, "is not what is said of that");
     }
     if (!again(use, status, untouched))
@@ -295,7 +302,7 @@ static void turn(struct use *use, unsigned answers)
         DO(use, redbucket_async_dispatch(use->async));
         if (use->failed != REDBUCKET_OK && !use->rests &&
             !(use->withheld &&
-              (use->all->excused(use->failed) || use->failed == use->all->mistaken)))
+              (use->all->excused(use->failed) || may_be_mistaken(use, use->failed))))
             refuse(use, use->failed, "was answered");
     }
 }

@@ -5,12 +5,15 @@
  * of it. Under a sanitizer the real ones are the sanitizer's.
  *
  * As a shared object it is planned by the environment: SCARCE_NTH fails, with SCARCE_AND_ON all
- * after it, and SCARCE_COUNT names a file for how many there were.
+ * after it; what a library asks for whose name begins with SCARCE_SPARE is neither counted nor
+ * fails; and SCARCE_COUNT names a file for how many there were. Of descriptors there are no more
+ * than SCARCE_DESCRIPTORS.
  */
 #undef _FILE_OFFSET_BITS /* both names of mmap are wanted */
 
 #include "scarce.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -19,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,6 +50,7 @@ void REAL(free)(void *old);
 /* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 #define VISIBLE __attribute__((visibility("default")))
+#define CALLER  __builtin_return_address(0)
 
 static struct {
     atomic_bool on;
@@ -55,6 +60,7 @@ static struct {
     atomic_ulong nth;
     atomic_ulong made;
     atomic_long blocks;
+    const char *spare;
 } scarce;
 
 void scarce_plan(unsigned long nth, bool and_on)
@@ -94,11 +100,24 @@ long scarce_blocks(void)
     return scarce.blocks;
 }
 
+/* Whether that library asks. */
+static bool is_spared(const void *caller)
+{
+    Dl_info where;
+    const char *name;
+
+    if (scarce.spare == NULL || dladdr(caller, &where) == 0)
+        return false;
+    name = strrchr(where.dli_fname, '/');
+    name = name != NULL ? name + 1 : where.dli_fname;
+    return strncmp(name, scarce.spare, strlen(scarce.spare)) == 0;
+}
+
 /* Whether this call is one that gets nothing. Only the call that was planned begins a shortage, and
  * what comes after it belongs to that as long as it isn't switched off. */
-static bool strikes(void)
+static bool strikes(const void *caller)
 {
-    unsigned long number = scarce.on ? ++scarce.made : 0;
+    unsigned long number = scarce.on && !is_spared(caller) ? ++scarce.made : 0;
 
     if (number == 0 || scarce.nth == 0)
         return false;
@@ -118,22 +137,43 @@ static void *counted(void *made)
 
 VISIBLE void *malloc(size_t size)
 {
-    return strikes() ? NULL : counted(REAL(malloc)(size));
+    return strikes(CALLER) ? NULL : counted(REAL(malloc)(size));
 }
 
 VISIBLE void *calloc(size_t count, size_t size)
 {
-    return strikes() ? NULL : counted(REAL(calloc)(count, size));
+    return strikes(CALLER) ? NULL : counted(REAL(calloc)(count, size));
 }
 
 VISIBLE void *realloc(void *old, size_t size)
 {
-    if (strikes())
+    if (strikes(CALLER))
         return NULL;
     if (old == NULL)
         return counted(REAL(malloc)(size));
     scarce.blocks -= size == 0;
     return REAL(realloc)(old, size);
+}
+
+/* The C library's would call the functions above, and nobody would know for whom. */
+VISIBLE char *strdup(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = strikes(CALLER) ? NULL : counted(REAL(malloc)(size));
+
+    return copy != NULL ? memcpy(copy, text, size) : NULL;
+}
+
+VISIBLE char *strndup(const char *text, size_t most)
+{
+    size_t len = strnlen(text, most);
+    char *copy = strikes(CALLER) ? NULL : counted(REAL(malloc)(len + 1));
+
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
 }
 
 VISIBLE void *reallocarray(void *old, size_t count, size_t size)
@@ -149,7 +189,7 @@ VISIBLE void *reallocarray(void *old, size_t count, size_t size)
 
 VISIBLE void *memalign(size_t alignment, size_t size)
 {
-    return strikes() ? NULL : counted(REAL(memalign)(alignment, size));
+    return strikes(CALLER) ? NULL : counted(REAL(memalign)(alignment, size));
 }
 
 VISIBLE void *aligned_alloc(size_t alignment, size_t size)
@@ -176,7 +216,7 @@ VISIBLE void free(void *old)
 #ifdef __LP64__ /* elsewhere the two take other arguments */
 VISIBLE void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-    if (strikes())
+    if (strikes(CALLER))
         return MAP_FAILED;
     return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
 }
@@ -189,7 +229,7 @@ VISIBLE void *mmap64(void *at, size_t size, int protection, int flags, int fd, o
 
 VISIBLE int madvise(void *at, size_t size, int advice)
 {
-    return strikes() ? -1 : (int)syscall(SYS_madvise, at, size, advice);
+    return strikes(CALLER) ? -1 : (int)syscall(SYS_madvise, at, size, advice);
 }
 
 #ifdef SCARCE_PRELOADED
@@ -198,6 +238,15 @@ VISIBLE int madvise(void *at, size_t size, int advice)
 __attribute__((constructor)) static void begin(void)
 {
     const char *nth = getenv("SCARCE_NTH");
+
+    const char *descriptors = getenv("SCARCE_DESCRIPTORS");
+
+    scarce.spare = getenv("SCARCE_SPARE");
+    if (descriptors != NULL) {
+        rlim_t most = strtoul(descriptors, NULL, 10);
+
+        (void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){most, most});
+    }
 
     scarce_plan(nth != NULL ? strtoul(nth, NULL, 10) : 0, getenv("SCARCE_AND_ON") != NULL);
     scarce_on();
