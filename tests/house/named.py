@@ -11,11 +11,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 
 NAMED = re.compile(r"`([a-z]+-[\w-]+): ([^`]+)`")
+WHOLE = re.compile(r"`((?:fuzz|resources|torture)-\w+)`")
 
 
 def named_in(text):
-    """All (program, case) that a text names."""
-    return NAMED.findall(text)
+    """All (program, case) that a text names; of a program that is named as a whole, the case is None."""
+    return NAMED.findall(text) + [(program, None) for program in WHOLE.findall(text)]
 
 
 class Programs:
@@ -54,6 +55,8 @@ class Programs:
         """What is wrong with a name, or None. A function has to be more than defined, in C: registered."""
         if program not in self.commands:
             return f"there is no test {program}"
+        if case is None:
+            return None
         text = self.text_of(program)
         if re.fullmatch(r"test_\w+", case) and re.search(rf"def {case}\(", text):
             return None

@@ -23,6 +23,7 @@ struct world {
     uint64_t random;
     struct rbk_limit limits[BUCKETS];
     struct rbk_state states[BUCKETS];
+    struct rbk_state without[BUCKETS]; /* as they would be without the last request */
     unsigned slots[BUCKETS];
     double now[SLOTS];
     unsigned torn;   /* slots, as bits, of which no two keys can be asked for together */
@@ -81,6 +82,28 @@ static void lose(struct rbk_part *part, enum redbucket_status status, size_t fai
     part->request.failed = failed;
 }
 
+static void charge(struct world *world, struct rbk_state *state, size_t bucket, double cost)
+{
+    *state = rbk_charge(&world->limits[bucket], state, cost, world->now[world->slots[bucket]]);
+}
+
+/* Before something is given back, time goes by, and somebody else takes what has become free. */
+static void interfere(struct world *world, const struct rbk_part *part)
+{
+    world->now[part->slot] += draw(world, 200) * 0.01;
+    for (size_t i = 0; i < part->request.len; i++) {
+        size_t bucket = bucket_of(&part->request.keys[i]);
+        const struct rbk_limit *limit = &world->limits[bucket];
+        double room =
+            limit->burst + 1 - rbk_level(limit, &world->states[bucket], world->now[part->slot]);
+
+        if (room < 1e-3)
+            continue;
+        charge(world, &world->states[bucket], bucket, room);
+        charge(world, &world->without[bucket], bucket, room);
+    }
+}
+
 static void serve(struct world *world, struct rbk_part *part)
 {
     enum fate fate = world->faults ? (enum fate)draw(world, 2 * FATES) : FINE;
@@ -91,6 +114,8 @@ static void serve(struct world *world, struct rbk_part *part)
     /* Giving back works here: what is lost then stays taken, which is never too little. */
     if (part->request.ask.operation == RBK_GIVE_BACK && fate != TORN)
         fate = FINE;
+    if (part->request.ask.operation == RBK_GIVE_BACK && world->faults && fate == FINE)
+        interfere(world, part);
     switch (fate) {
     case LOST_BEFORE:
         lose(part, REDBUCKET_ERROR_UNAVAILABLE, RBK_NONE);
@@ -279,7 +304,10 @@ static void faults_never_give_more(void **unused)
             struct world before = world;
 
             make_ask(&world, &ask, RBK_REQUEST);
+            memcpy(world.without, world.states, sizeof world.without);
             run(&world, &ask.request);
+            memcpy(before.states, world.without, sizeof before.states);
+            memcpy(before.now, world.now, sizeof before.now);
             for (size_t bucket = 0; bucket < BUCKETS; bucket++) {
                 const struct rbk_limit *limit = &world.limits[bucket];
                 bool asked = memchr(ask.bytes, (int)bucket, ask.request.len) != NULL;
