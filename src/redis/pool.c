@@ -310,6 +310,17 @@ static void judge_locked(struct rbk_pool *pool, const struct rbk_peer *peer,
         rbk_circuit_leave(&pool->circuit, peer->probe);
 }
 
+/* What has gone silent on one connection, or turned out to be a replica, is likely to be so on
+ * those that were made to the same place before; and whoever tried them one after the other would
+ * find that out as often. */
+static void drop_idle_locked(struct rbk_pool *pool)
+{
+    for (unsigned i = 0; i < pool->options->connections; i++) {
+        if (!pool->peers[i].lent)
+            rbk_hang_up(&pool->peers[i]);
+    }
+}
+
 void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_status status,
                    bool usable)
 {
@@ -322,6 +333,8 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
         rbk_hang_up(peer);
     lock(pool);
     judge_locked(pool, peer, status, down, usable);
+    if (down && (status == REDBUCKET_ERROR_TIMEOUT || status == REDBUCKET_ERROR_READONLY))
+        drop_idle_locked(pool);
     peer->lent = false;
     (void)pthread_cond_signal(&pool->live->returned);
     bool has_news = has_news_locked(pool, &news);

@@ -237,7 +237,16 @@ static void add_write(struct transaction *transaction, size_t index)
     }
 }
 
-/* An array in which one element is an error says that something was not written. */
+/* What became of one command of a transaction: SETEX or DEL. */
+static bool was_done(const struct rbk_command *command, const struct rbk_reply *reply)
+{
+    if (command->arguments[0].len == 3)
+        return reply->type == RBK_REPLY_INTEGER;
+    return reply->type == RBK_REPLY_STATUS && strcmp(reply->text, "OK") == 0;
+}
+
+/* An array in which one element is an error says that something was not written; one that is
+ * neither an error nor what the command answers says nothing. */
 static enum redbucket_status check_exec(struct transaction *transaction,
                                         const struct rbk_reply *exec)
 {
@@ -248,6 +257,10 @@ static enum redbucket_status check_exec(struct transaction *transaction,
     for (size_t i = 0; i < exec->len; i++) {
         if (exec->elements[i].type == RBK_REPLY_ERROR)
             return rbk_method_refused(transaction->use, &exec->elements[i]);
+    }
+    for (size_t i = 0; i < exec->len; i++) {
+        if (!was_done(&transaction->commands[i], &exec->elements[i]))
+            return nonsense(transaction->use);
     }
     return REDBUCKET_OK;
 }

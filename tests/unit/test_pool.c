@@ -168,6 +168,57 @@ static void test_which_failures_open_the_circuit(void **state)
     }
 }
 
+/* Of some connections to one place, the first that goes silent, or is a replica's, tells of all.
+ * What breaks one, or turns a new one away, says nothing against the others. */
+static void test_idle_connections_are_closed_with_one_that_is_silent(void **state)
+{
+    static const struct {
+        enum redbucket_status status;
+        bool usable;
+        unsigned closed;
+    } ends[] = {
+        {REDBUCKET_ERROR_TIMEOUT, false, 4},     {REDBUCKET_ERROR_READONLY, false, 4},
+        {REDBUCKET_ERROR_UNAVAILABLE, false, 1}, {REDBUCKET_ERROR_UNAVAILABLE, true, 0},
+        {REDBUCKET_ERROR_IO, false, 1},          {REDBUCKET_ERROR_PROTOCOL, false, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct rbk_peer *peers[4];
+
+        pooled_begin("redis://h?connections=5");
+        for (size_t j = 0; j < 4; j++)
+            peers[j] = pooled_take();
+        for (size_t j = 0; j < 4; j++)
+            pooled_give(peers[j]);
+        rbk_pool_give(&pooled.pool, pooled_take(), ends[i].status, ends[i].usable);
+        assert_int_equal(fake_server.closed, ends[i].closed);
+        fake_server.moved += 1.0;
+        pooled_give(pooled_take());
+        assert_int_equal(fake_server.opened, ends[i].closed == 4 ? 5 : 4);
+        pooled_end();
+    }
+}
+
+/* Those that are lent at the time are their borrowers', who find out by themselves. */
+static void test_lent_connections_are_left_to_their_borrowers(void **state)
+{
+    struct rbk_peer *silent, *busy;
+
+    (void)state;
+    pooled_begin("redis://h?connections=3");
+    silent = pooled_take();
+    busy = pooled_take();
+    rbk_pool_give(&pooled.pool, silent, REDBUCKET_ERROR_TIMEOUT, false);
+    assert_int_equal(fake_server.closed, 1);
+    assert_non_null(busy->connection);
+    pooled_give(busy);
+    assert_int_equal(fake_server.closed, 1);
+    assert_ptr_equal(pooled_take(), busy);
+    pooled_give(busy);
+    pooled_end();
+}
+
 static void test_which_failures_to_connect_open_the_circuit(void **state)
 {
     static const enum redbucket_status opening[] = {
@@ -302,6 +353,8 @@ int main(void)
         cmocka_unit_test(test_a_failed_connection_is_not_used_again),
         cmocka_unit_test(test_a_server_that_is_down_is_asked_once_a_pause),
         cmocka_unit_test(test_which_failures_open_the_circuit),
+        cmocka_unit_test(test_idle_connections_are_closed_with_one_that_is_silent),
+        cmocka_unit_test(test_lent_connections_are_left_to_their_borrowers),
         cmocka_unit_test(test_which_failures_to_connect_open_the_circuit),
         cmocka_unit_test(test_late_failures_leave_the_probe_alone),
         cmocka_unit_test(test_a_probe_that_learns_nothing_lets_another_try),
