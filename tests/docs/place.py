@@ -61,7 +61,9 @@ class Place:
             self.write_command(name, script)
         for path in glob.glob(os.path.join(SOURCE, "examples", "*.*")):
             shutil.copy(path, os.path.join(self.here, "examples"))
+        # A log and a program of the reader's.
         shutil.copy(os.path.join(SOURCE, "examples", "access.log"), self.here)
+        shutil.copy(os.path.join(SOURCE, "examples", "workers.c"), os.path.join(self.here, "program.c"))
         self.env = {name: value for name, value in os.environ.items()
                     if not name.startswith(("REDBUCKET_", "LC_", "PYTHON", "MAKE"))}
         self.env |= {
