@@ -189,14 +189,14 @@ static void json_reads_back_exactly(void **state)
     }
 }
 
-static struct redbucket_response charge(struct served *served, double cost)
+static void put_in(struct served *served, enum redbucket_operation operation, double cost)
 {
     const struct redbucket_key key = {.limit = "a", .key = "k"};
     struct redbucket_request request = {
-        .operation = REDBUCKET_CHARGE, .keys = &key, .keys_len = 1, .cost = cost};
+        .operation = operation, .keys = &key, .keys_len = 1, .cost = cost};
 
     assert_int_equal(redbucket_decide(served->limiter, &request, 1), REDBUCKET_OK);
-    return request.response;
+    assert_true(request.response.accepted);
 }
 
 static double lived_longest(double value, double rate, double expiry)
@@ -235,7 +235,15 @@ static void a_state_lives_until_its_bucket_is_empty_and_a_second(void **state)
 {
     static const double rates[] = {1.0 / 86400, 1.0 / 3600, 0.3, 1, 3, 1000, 1e6, 1e-9};
     static const double expiries[] = {0, 0.2, 60, 1e6, 1e10};
-    static const double costs[] = {1, 7.5, 1e12};
+    static const struct {
+        enum redbucket_operation operation;
+        double cost;
+    } puts[] = {
+        {REDBUCKET_REQUEST, 1},
+        {REDBUCKET_CHARGE, 1},
+        {REDBUCKET_CHARGE, 7.5},
+        {REDBUCKET_CHARGE, 1e12},
+    };
     struct served *served = *state;
 
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
@@ -243,13 +251,14 @@ static void a_state_lives_until_its_bucket_is_empty_and_a_second(void **state)
             served_again(served, "");
             served_limit(served, "a",
                          (struct redbucket_limit){.rate = rates[i], .expiry = expiries[j]});
-            for (size_t k = 0; k < sizeof costs / sizeof costs[0]; k++) {
+            for (size_t k = 0; k < sizeof puts / sizeof puts[0]; k++) {
                 struct monitor *monitor = monitor_start(served->server);
                 double since = test_now();
 
                 assert_true(test_server_do(served->server, "DEL", "redbucket:a:k", NULL));
-                (void)charge(served, costs[k]);
-                check_life(served, monitor, since, lived_longest(costs[k], rates[i], expiries[j]));
+                put_in(served, puts[k].operation, puts[k].cost);
+                check_life(served, monitor, since,
+                           lived_longest(puts[k].cost, rates[i], expiries[j]));
                 monitor_stop(monitor);
             }
         }
@@ -294,7 +303,7 @@ static void what_is_given_back_lives_shorter(void **state)
     struct served *served = *state;
 
     served_limit(served, "a", (struct redbucket_limit){.rate = 1.0 / 60, .burst = 20});
-    (void)charge(served, 10);
+    put_in(served, REDBUCKET_CHARGE, 10);
     for (double left = 3; left >= 0; left -= 3) {
         struct monitor *monitor = monitor_start(served->server);
         double since = test_now();
@@ -323,6 +332,28 @@ static void a_key_that_lost_its_life_gets_one(void **state)
     long long life = served_number(served, "TTL", "redbucket:a:k");
 
     assert_true(life > 0 && life <= 60);
+}
+
+/* By a lone request and by several limits at once, which the script decides apart. */
+static void the_later_of_two_times_is_kept(void **state)
+{
+    const struct redbucket_key both[] = {{.limit = "a", .key = "k"}, {.limit = "b", .key = "k"}};
+    struct redbucket_response response;
+    struct redbucket_state stored;
+    struct served *served = *state;
+
+    served_limit(served, "a", plenty);
+    served_limit(served, "b", plenty);
+    for (size_t len = 1; len <= 2; len++) {
+        for (int back = 0; back < 2; back++) {
+            rbk_test_now = SERVED_NOW + (back ? 0 : 10);
+            assert_int_equal(redbucket_request(served->limiter, both, len, &response),
+                             REDBUCKET_OK);
+        }
+        assert_int_equal(redbucket_read(served->limiter, both, &stored), REDBUCKET_OK);
+        assert_same(stored.timestamp, SERVED_NOW + 10);
+        assert_same(stored.value, 2.0 * (double)len);
+    }
 }
 
 /* The bucket is as it was under other limits: nothing is filled up, and the new ones hold. */
@@ -455,6 +486,7 @@ int main(void)
         SERVED(each_of_a_batch_lives_its_own_life),
         SERVED(what_is_given_back_lives_shorter),
         SERVED(a_key_that_lost_its_life_gets_one),
+        SERVED(the_later_of_two_times_is_kept),
         SERVED(limits_can_change_and_buckets_stay),
         SERVED(a_rejection_and_a_peek_write_nothing),
         SERVED_BY(SERVED_SCRIPT, a_script_touches_the_keys_that_it_declares),
