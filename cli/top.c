@@ -44,11 +44,7 @@ struct top {
     bool ended; /* by whoever watches */
     bool begun; /* the store has answered, and the terminal is ours */
     struct cli_top *passes;
-    struct redbucket_statistics statistics;
-    double counted; /* when that was */
-    double tried;   /* when it was to be counted last */
-    double seconds; /* from the count before to that */
-    struct cli_top_table table;
+    struct cli_top_count count;
     double drawn;
     char status[STATUS_SIZE];
 };
@@ -68,9 +64,10 @@ static struct cli_top_frame frame_of(const struct top *top)
     return (struct cli_top_frame){
         .context = top->plan.context,
         .view = rbk_top_view(top->passes),
-        .table = &top->table,
+        .table = &top->count.table,
+        .zone = top->plan.zone,
         .status = top->status[0] != '\0' ? top->status : NULL,
-        .seconds = top->seconds,
+        .seconds = top->count.seconds,
         .columns = 400,
         .rows = SIZE_MAX,
         .by_level = top->by_level,
@@ -231,39 +228,6 @@ static int pass(struct top *top)
     return result;
 }
 
-static double rate_of(uint64_t now, uint64_t before, double seconds)
-{
-    return now > before ? (double)(now - before) / seconds : 0.0;
-}
-
-/* What the table has counted since it was counted last. A server's numbers are ours alone. */
-static void count(struct top *top)
-{
-    const struct redbucket_statistics before = top->statistics;
-    const double then = top->counted;
-    struct cli_top_table *table = &top->table;
-
-    top->tried = monotonic_seconds();
-    top->statistics.size = sizeof(top->statistics);
-    if (redbucket_store_statistics(top->plan.store, &top->statistics) != REDBUCKET_OK)
-        return;
-    top->counted = top->tried;
-    top->seconds = before.size != 0 ? top->counted - then : 0.0;
-    *table = (struct cli_top_table){
-        .known = top->statistics.capacity > 0,
-        .rated = top->seconds > 0.0,
-        .buckets = top->statistics.buckets,
-        .capacity = top->statistics.capacity,
-    };
-    if (!table->rated)
-        return;
-    table->accepted = rate_of(top->statistics.accepted, before.accepted, top->seconds);
-    table->delayed = rate_of(top->statistics.delayed, before.delayed, top->seconds);
-    table->rejected = rate_of(top->statistics.rejected, before.rejected, top->seconds);
-    table->evicted = rate_of(top->statistics.evicted, before.evicted, top->seconds);
-    table->full = rate_of(top->statistics.full, before.full, top->seconds);
-}
-
 /* ---- The command ---------------------------------------------------------------------------- */
 
 /* Printed frames begin with the second pass: the first one has nothing to be compared with. */
@@ -273,11 +237,12 @@ static int watch(struct top *top)
 
     for (uint64_t passes = 0, frames = 0; result == CLI_DONE || top->begun; passes++) {
         const int went = pass(top);
+        const double now = monotonic_seconds();
 
         result = went != CLI_DONE ? went : result;
         if (top->ended || !top->begun)
             break;
-        count(top);
+        rbk_top_count(&top->count, top->plan.store, now);
         if (top->live)
             draw(top);
         else if (passes > 0)
@@ -285,7 +250,7 @@ static int watch(struct top *top)
         frames += top->live || passes > 0;
         if (top->frames > 0 && frames >= top->frames)
             break;
-        rest_until(top, top->tried + top->interval);
+        rest_until(top, now + top->interval);
         if (top->ended)
             break;
     }
@@ -425,8 +390,9 @@ const struct cli_command rbk_cli_top_command = {
             "\n"
             "taken/s is at least what a key was granted: what ran empty between two passes\n"
             "is not seen. \"!\" marks keys that are kept out, the next request being rejected.\n"
-            "Rejections are counted by tables alone, and not by limit. A server counts no\n"
-            "decisions and knows no rates: who is kept out is told by the limits here.\n"
+            "A table counts what its limits accept and reject, by zone. A server counts\n"
+            "nothing and knows no rates: who is kept out is told by the limits here, and\n"
+            "rejections by the services that ask (redbucket_zone_rejected_requests_total).\n"
             "\n"
             "Exit status: 0 done, 2 usage or configuration, 3 store failed.\n"
             "\n"

@@ -131,7 +131,8 @@ static void print_head(struct page *page, const struct cli_top_frame *frame)
     if (frame->table->known)
         print_table(page, frame->table);
     else if (frame->view->rated)
-        print_line(page, "taken at least %s/s", format_rate(frame->view->taken_per_second, rate));
+        print_line(page, "taken at least %s/s; rejections are not seen by a server, see --help",
+                   format_rate(frame->view->taken_per_second, rate));
     print_buckets(page, frame);
 }
 
@@ -144,27 +145,116 @@ static void show_zone(const char *bytes, size_t len, bool guessed, char out[RBK_
         memcpy(out + strlen(out), "?", sizeof("?"));
 }
 
-static void print_zones(struct page *page, const struct cli_top_view *view)
-{
-    char name[RBK_PRINTABLE_SIZE], buckets[RBK_NUMBER_SIZE], out[RBK_NUMBER_SIZE],
-        rate[RBK_NUMBER_SIZE];
+/* A zone that has buckets, or of which the table counts requests, or both. */
+struct row {
+    const char *name;
+    size_t name_len;
+    const struct cli_top_zone *zone;
+    const struct cli_top_rates *rates;
+};
 
-    if (view->zones_len == 0)
+static double rejected(const struct row *row)
+{
+    return row->rates != NULL ? row->rates->rejected : 0.0;
+}
+
+/* Who is rejected most stands first; others as they come. */
+static void add_row(struct row *rows, size_t len, const struct row *row)
+{
+    size_t at = len;
+
+    for (; at > 0 && rejected(&rows[at - 1]) < rejected(row); at--)
+        rows[at] = rows[at - 1];
+    rows[at] = *row;
+}
+
+static bool has_row(const struct row *rows, size_t len, const struct cli_top_rates *rates)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (rows[i].rates == rates)
+            return true;
+    }
+    return false;
+}
+
+static bool wanted(const struct cli_top_frame *frame, const struct cli_top_rates *rates)
+{
+    return (rates->accepted > 0.0 || rates->rejected > 0.0) &&
+           (frame->zone == NULL || strcmp(frame->zone, rates->zone) == 0);
+}
+
+static size_t make_rows(const struct cli_top_frame *frame, struct row *rows)
+{
+    const struct cli_top_view *view = frame->view;
+    const struct cli_top_table *table = frame->table;
+    size_t len = 0;
+
+    for (size_t i = 0; i < view->zones_len; i++) {
+        const struct cli_top_zone *zone = &view->zones[i];
+        const struct row row = {zone->zone, zone->zone_len, zone,
+                                rbk_top_rates(table, zone->zone, zone->zone_len)};
+
+        add_row(rows, len++, &row);
+    }
+    for (size_t i = 0; i < table->zones_len; i++) {
+        const struct cli_top_rates *rates = &table->zones[i];
+        const struct row row = {rates->zone, rates->zone_len, NULL, rates};
+
+        if (wanted(frame, rates) && !has_row(rows, len, rates))
+            add_row(rows, len++, &row);
+    }
+    return len;
+}
+
+/* What a table has counted, or what the states tell. */
+static void format_rates(const struct cli_top_frame *frame, const struct row *row,
+                         char out[2 * RBK_NUMBER_SIZE])
+{
+    char first[RBK_NUMBER_SIZE] = "-", second[RBK_NUMBER_SIZE] = "-";
+
+    if (!frame->table->known) {
+        if (frame->view->rated)
+            format_rate(row->zone->taken_per_second, first);
+        snprintf(out, 2 * RBK_NUMBER_SIZE, "%10s", first);
+        return;
+    }
+    if (row->rates != NULL) {
+        format_rate(row->rates->accepted, first);
+        format_rate(row->rates->rejected, second);
+    }
+    snprintf(out, 2 * RBK_NUMBER_SIZE, "%10s %10s", first, second);
+}
+
+static void print_row(struct page *page, const struct cli_top_frame *frame, const struct row *row)
+{
+    char name[RBK_PRINTABLE_SIZE], rates[2 * RBK_NUMBER_SIZE], buckets[RBK_NUMBER_SIZE] = "0",
+                                                               kept[RBK_NUMBER_SIZE] = "-";
+
+    show_zone(row->name, row->name_len, false, name);
+    format_rates(frame, row, rates);
+    if (row->zone != NULL)
+        format_count(row->zone->buckets, buckets);
+    if (row->zone != NULL && row->zone->bounded)
+        format_count(row->zone->kept_out, kept);
+    print_line(page, "%s %10s %10s  %s", rates, buckets, kept,
+               row->name_len > 0 ? name : "(others)");
+}
+
+static void print_zones(struct page *page, const struct cli_top_frame *frame)
+{
+    struct row rows[CLI_TOP_ZONES + REDBUCKET_ZONES_MAX];
+    const size_t len = make_rows(frame, rows);
+
+    if (len == 0)
         return;
     print_line(page, "%s", "");
-    print_line(page, "%10s %10s %10s  %s", "taken/s", "buckets", "kept out", "zone");
-    for (size_t i = 0; i < view->zones_len && i < ZONES_SHOWN; i++) {
-        const struct cli_top_zone *zone = &view->zones[i];
-
-        show_zone(zone->zone, zone->zone_len, false, name);
-        print_line(page, "%10s %10s %10s  %s",
-                   view->rated ? format_rate(zone->taken_per_second, rate) : "-",
-                   format_count(zone->buckets, buckets),
-                   zone->bounded ? format_count(zone->kept_out, out) : "-",
-                   zone->zone_len > 0 ? name : "(others)");
-    }
-    if (view->zones_len > ZONES_SHOWN)
-        print_line(page, "%34s(%zu more)", "", view->zones_len - ZONES_SHOWN);
+    print_line(page, "%s %10s %10s  %s",
+               frame->table->known ? "accepted/s rejected/s" : "   taken/s", "buckets", "kept out",
+               "zone");
+    for (size_t i = 0; i < len && i < ZONES_SHOWN; i++)
+        print_row(page, frame, &rows[i]);
+    if (len > ZONES_SHOWN)
+        print_line(page, "%*s(%zu more)", frame->table->known ? 45 : 34, "", len - ZONES_SHOWN);
 }
 
 static void print_key(struct page *page, const struct cli_top_key *key)
@@ -192,7 +282,7 @@ void rbk_top_text(const struct cli_top_frame *frame, FILE *out)
     const struct cli_top_view *view = frame->view;
 
     print_head(&page, frame);
-    print_zones(&page, view);
+    print_zones(&page, frame);
     if (view->keys_len == 0)
         return;
     print_line(&page, "%s", "");

@@ -5,23 +5,11 @@
 #ifndef RBK_CLI_TOP_FRAME_H
 #define RBK_CLI_TOP_FRAME_H
 
+#include "top_count.h"
 #include "top_pass.h"
 
-/* What a table counted between two frames, a second; `known` false for stores on a server, which
- * count nothing for all. */
-struct cli_top_table {
-    bool known;
-    bool rated; /* there was a frame before */
-    uint64_t buckets;
-    uint64_t capacity;
-    double accepted;
-    double delayed;
-    double rejected;
-    double evicted;
-    double full;
-};
-
 /*
+ *   zone       of which buckets are shown alone, or NULL
  *   status     one line more, of what is going on, or NULL
  *   seconds    since the frame before, or 0
  *   columns, rows  of the page; nothing is longer
@@ -30,6 +18,7 @@ struct cli_top_frame {
     const struct cli_context *context;
     const struct cli_top_view *view;
     const struct cli_top_table *table;
+    const char *zone;
     const char *status;
     double seconds;
     size_t columns;

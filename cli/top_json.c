@@ -13,6 +13,32 @@ static void print_bytes(struct cli_json *json, const char *name, const char *hex
         rbk_json_hex(json, hex_name, bytes, len);
 }
 
+static void print_zone_name(struct cli_json *json, const char *zone, size_t zone_len)
+{
+    if (zone_len > 0)
+        print_bytes(json, "zone", "zone_hex", zone, zone_len);
+    else
+        rbk_json_null(json, "zone");
+}
+
+static void print_rates(struct cli_json *json, const struct cli_top_table *table)
+{
+    rbk_json_array(json, "zones");
+    for (size_t i = 0; i < table->zones_len; i++) {
+        const struct cli_top_rates *rates = &table->zones[i];
+
+        if (rates->zone_len == 0 && rates->accepted <= 0.0 && rates->rejected <= 0.0)
+            continue;
+        rbk_json_object(json, NULL);
+        print_zone_name(json, rates->zone, rates->zone_len);
+        rbk_json_real(json, "accepted_per_second", rates->accepted);
+        rbk_json_real(json, "delayed_per_second", rates->delayed);
+        rbk_json_real(json, "rejected_per_second", rates->rejected);
+        rbk_json_object_end(json);
+    }
+    rbk_json_array_end(json);
+}
+
 static void print_table(struct cli_json *json, const struct cli_top_table *table)
 {
     rbk_json_object(json, "table");
@@ -25,6 +51,7 @@ static void print_table(struct cli_json *json, const struct cli_top_table *table
         rbk_json_real(json, "rejected_per_second", table->rejected);
         rbk_json_real(json, "evicted_per_second", table->evicted);
         rbk_json_real(json, "refused_per_second", table->full);
+        print_rates(json, table);
     }
     rbk_json_object_end(json);
 }
@@ -32,10 +59,7 @@ static void print_table(struct cli_json *json, const struct cli_top_table *table
 static void print_zone(struct cli_json *json, const struct cli_top_zone *zone, bool rated)
 {
     rbk_json_object(json, NULL);
-    if (zone->zone_len > 0)
-        print_bytes(json, "zone", "zone_hex", zone->zone, zone->zone_len);
-    else
-        rbk_json_null(json, "zone");
+    print_zone_name(json, zone->zone, zone->zone_len);
     rbk_json_unsigned(json, "buckets", zone->buckets);
     if (zone->bounded)
         rbk_json_unsigned(json, "kept_out", zone->kept_out);

@@ -329,7 +329,8 @@ static void check_metrics(const struct input *input, const char *name)
     struct redbucket_text text = {bytes, sizeof bytes, 0};
     const struct redbucket_statistics statistics = {
         .size = sizeof statistics, .accepted = input->options, .capacity = input->options & 1};
-    const struct redbucket_metered stores[] = {{halves[0], &statistics}, {halves[1], &statistics}};
+    const struct redbucket_metered stores[] = {{.name = halves[0], .statistics = &statistics},
+                                               {.name = halves[1], .statistics = &statistics}};
     const char *line = bytes;
 
     for (size_t i = 0; i < 2; i++)

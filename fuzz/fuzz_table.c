@@ -6,13 +6,14 @@
  * read or written outside, every call ends, a change that was under way is over once it was undone,
  * and no more is counted or copied than there is room for. Links the library's own files alone.
  */
+#include "table/layout.h"
 #include "table/walk.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZE (4096u + 6u * 4096u)
+#define SIZE (8192u + 6u * 4096u)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -62,11 +63,32 @@ static void use_key(struct rbk_table *table, const char *text, size_t len, doubl
     }
 }
 
+/* Finds zones and adds some; what is told of lies in the header. */
+static void use_zones(struct rbk_table *table)
+{
+    static const char *const names[] = {"ip", "user", "a zone with a longer name"};
+    const unsigned char *zone;
+    size_t len;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (rbk_table_zone(table, (const unsigned char *)names[i], strlen(names[i])) >
+            RBK_TABLE_ZONES)
+            abort();
+    }
+    for (unsigned i = 0; i <= RBK_TABLE_ZONES + 1; i++) {
+        if (rbk_table_zone_name(table, i, &zone, &len) &&
+            (zone < table->header->names || len > RBK_ZONE_NAMES ||
+             zone + len > table->header->names + RBK_ZONE_NAMES))
+            abort();
+    }
+}
+
 /* Keys of all lengths, those of a template among them. */
 static void use(struct rbk_table *table, unsigned first, unsigned len)
 {
     char text[400];
 
+    use_zones(table);
     memset(text, 'k', sizeof text);
     for (unsigned i = first; i < first + len; i++) {
         text[0] = (char)('a' + i);

@@ -178,9 +178,9 @@ static void tally(struct rbk_table *table, const struct rbk_touch *touches,
     if (request->len == 0)
         return;
     if (request->status == REDBUCKET_ERROR_FULL)
-        rbk_table_tally(table, touches[request->failed].place.shard, NULL);
+        rbk_table_tally_full(table, touches[request->failed].place.shard);
     else if (request->status == REDBUCKET_OK && request->ask.operation == RBK_REQUEST)
-        rbk_table_tally(table, touches[0].place.shard, &request->answer);
+        rbk_table_tally(table, touches, request->claims, request->len, &request->answer);
 }
 
 static void decide_one(struct rbk_embedded *embedded, struct rbk_request *request,

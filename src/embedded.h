@@ -44,6 +44,9 @@ enum redbucket_status rbk_embedded_statistics(struct redbucket_store *store,
 enum redbucket_status rbk_embedded_walk(struct redbucket_store *store, struct rbk_walk *walk,
                                         const struct rbk_visit *visit, bool *done);
 size_t rbk_embedded_key_max(const struct redbucket_store *store);
+unsigned rbk_embedded_enroll(struct redbucket_store *store, const struct rbk_key *zone);
+enum redbucket_status rbk_embedded_zones(struct redbucket_store *store,
+                                         struct redbucket_zone_statistics *zones, size_t *len);
 
 /* Takes a shard's lock for something that isn't a decision, and puts it right if its last holder
  * died. */

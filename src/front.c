@@ -21,6 +21,17 @@ static enum redbucket_status statistics(struct redbucket_store *store,
     return inner_of(store)->ops->statistics(inner_of(store), out);
 }
 
+static unsigned enroll(struct redbucket_store *store, const struct rbk_key *zone)
+{
+    return inner_of(store)->ops->enroll(inner_of(store), zone);
+}
+
+static enum redbucket_status zones(struct redbucket_store *store,
+                                   struct redbucket_zone_statistics *out, size_t *len)
+{
+    return inner_of(store)->ops->zones(inner_of(store), out, len);
+}
+
 static enum redbucket_status walk(struct redbucket_store *store, struct rbk_walk *from,
                                   const struct rbk_visit *visit, bool *done)
 {
@@ -74,6 +85,8 @@ void rbk_front_init(struct rbk_front *front, struct redbucket_store *inner)
         .statistics = statistics,
         .key_max = key_max,
         .walk = walk,
+        .enroll = ops->enroll != NULL ? enroll : NULL,
+        .zones = ops->zones != NULL ? zones : NULL,
         .apart = ops->apart != NULL ? apart : NULL,
         .colocation = ops->colocation != NULL ? colocation : NULL,
         .check = ops->check != NULL ? check : NULL,

@@ -278,6 +278,9 @@ enum redbucket_status redbucket_limiter_add(struct redbucket_limiter *limiter, c
     bool found;
     size_t at = position(limiter, name, named->name_len, &found);
 
+    if (limiter->store->ops->enroll != NULL)
+        named->zone_index = limiter->store->ops->enroll(
+            limiter->store, &(struct rbk_key){.zone = named->zone, .zone_len = named->zone_len});
     memmove(&limiter->by_name[at + 1], &limiter->by_name[at],
             (limiter->len - at) * sizeof limiter->by_name[0]);
     limiter->by_name[at] = named;

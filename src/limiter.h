@@ -24,6 +24,7 @@ struct rbk_named {
     struct rbk_limit limit;
     double expiry;                   /* in whole seconds */
     struct rbk_lease_terms terms;    /* 0 permits for none */
+    unsigned zone_index;             /* of its zone's counters in the store */
     struct redbucket_limit as_given; /* its zone is the copy */
 };
 

@@ -58,6 +58,21 @@ static const struct family {
 #undef FIELD
 };
 
+/* What is counted by zone. */
+static const struct zone_family {
+    const char *name;
+    const char *help;
+    size_t offset;
+} zone_families[] = {
+#define FIELD(name) offsetof(struct redbucket_zone_statistics, name)
+    {"redbucket_zone_accepted_requests",
+     "Requests accepted that named the zone's limit, delayed ones among them.", FIELD(accepted)},
+    {"redbucket_zone_delayed_requests", "Requests that the zone's limit had wait.", FIELD(delayed)},
+    {"redbucket_zone_rejected_requests",
+     "Requests rejected for which the zone's limit had no room.", FIELD(rejected)},
+#undef FIELD
+};
+
 /* Embedded stores have a table, and stores on a server have none. */
 static bool has_table(const struct redbucket_statistics *statistics)
 {
@@ -93,9 +108,9 @@ static const char *next_piece(const char *name, size_t len, size_t *taken, char 
     return plain;
 }
 
-static void put_label(struct rbk_room *room, const char *name)
+static void put_label(struct rbk_room *room, const char *name, size_t len)
 {
-    size_t left = strlen(name);
+    size_t left = len;
     size_t taken;
     char plain[5];
 
@@ -136,7 +151,7 @@ static void put_sample(struct rbk_room *room, const struct family *family,
     if (!family->gauge)
         rbk_room_string(room, "_total");
     rbk_room_string(room, "{store=\"");
-    put_label(room, store->name);
+    put_label(room, store->name, strlen(store->name));
     rbk_room_string(room, "\"} ");
     rbk_room_integer(room, number);
     rbk_room_string(room, "\n");
@@ -182,6 +197,80 @@ static void put_version(struct rbk_room *room)
     rbk_room_string(room, "\"} 1\n");
 }
 
+/* True when a label shows just these bytes, so that no two zones have the same one. */
+static bool prints(const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        const size_t taken = rbk_utf8_length(bytes + i, len - i);
+
+        if (taken == 0 || (unsigned char)bytes[i] < 0x20 || bytes[i] == 0x7f)
+            return false;
+        i += taken;
+    }
+    return true;
+}
+
+static void put_zone_label(struct rbk_room *room, const struct redbucket_zone_statistics *zone)
+{
+    static const char digits[] = "0123456789abcdef";
+    const size_t len = zone->zone_len <= REDBUCKET_ZONE_MAX ? zone->zone_len : REDBUCKET_ZONE_MAX;
+    const bool exact = prints(zone->zone, len);
+
+    if (len == 0)
+        return;
+    rbk_room_string(room, exact ? ",zone=\"" : ",zone_hex=\"");
+    if (exact)
+        put_label(room, zone->zone, len);
+    for (size_t i = 0; !exact && i < len; i++) {
+        const unsigned char byte = (unsigned char)zone->zone[i];
+
+        rbk_room_put(room, (const char[]){digits[byte >> 4], digits[byte & 15]}, 2);
+    }
+    rbk_room_string(room, "\"");
+}
+
+static void put_zone_sample(struct rbk_room *room, const struct zone_family *family,
+                            const struct redbucket_metered *store,
+                            const struct redbucket_zone_statistics *zone)
+{
+    uint64_t number;
+
+    memcpy(&number, (const char *)zone + family->offset, sizeof number);
+    rbk_room_string(room, family->name);
+    rbk_room_string(room, "_total{store=\"");
+    put_label(room, store->name, strlen(store->name));
+    rbk_room_string(room, "\"");
+    put_zone_label(room, zone);
+    rbk_room_string(room, "} ");
+    rbk_room_integer(room, number);
+    rbk_room_string(room, "\n");
+}
+
+/* All others together may be nobody. */
+static bool counts(const struct redbucket_zone_statistics *zone)
+{
+    return zone->zone_len > 0 || zone->accepted > 0 || zone->rejected > 0;
+}
+
+static void put_zone_family(struct rbk_room *room, const struct zone_family *family,
+                            const struct redbucket_metered *stores, size_t stores_len)
+{
+    bool begun = false;
+
+    for (size_t i = 0; i < stores_len; i++) {
+        for (size_t j = 0; j < stores[i].zones_len; j++) {
+            if (!counts(&stores[i].zones[j]))
+                continue;
+            if (!begun) {
+                put_words(room, "TYPE", family->name, "counter");
+                put_words(room, "HELP", family->name, family->help);
+            }
+            begun = true;
+            put_zone_sample(room, family, &stores[i], &stores[i].zones[j]);
+        }
+    }
+}
+
 static enum redbucket_status check(const struct redbucket_metered *stores, size_t stores_len)
 {
     for (size_t i = 0; i < stores_len; i++) {
@@ -207,6 +296,8 @@ enum redbucket_status redbucket_metrics(const struct redbucket_metered *stores, 
     put_version(&room);
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
         put_family(&room, &families[i], stores, stores_len);
+    for (size_t i = 0; i < sizeof zone_families / sizeof zone_families[0]; i++)
+        put_zone_family(&room, &zone_families[i], stores, stores_len);
     rbk_room_string(&room, "# EOF\n");
     return rbk_room_end(&room);
 }

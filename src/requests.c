@@ -112,6 +112,7 @@ static inline enum redbucket_status add_key(const struct redbucket_limiter *limi
     claim->limit = named->limit;
     claim->expiry = named->expiry;
     claim->lease = named->terms.most > 0.0 ? &named->terms : NULL;
+    claim->zone_index = named->zone_index;
     return key->key_len <= limiter->key_max ? REDBUCKET_OK : REDBUCKET_ERROR_KEY;
 }
 

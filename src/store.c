@@ -4,6 +4,7 @@
  */
 #include "store.h"
 
+#include "census.h"
 #include "clock.h"
 #include "denial.h"
 #include "gather.h"
@@ -157,6 +158,19 @@ static enum redbucket_status add_lease(struct redbucket_store **store,
     return status;
 }
 
+/* Puts the census in front of *store, or closes it. */
+static enum redbucket_status add_census(struct redbucket_store **store,
+                                        struct redbucket_error *error)
+{
+    enum redbucket_status status = rbk_census_create(*store, store);
+
+    if (status != REDBUCKET_OK) {
+        rbk_error_set(error, status, -1, "store: %s", redbucket_status_text(status));
+        redbucket_store_close(*store);
+    }
+    return status;
+}
+
 enum redbucket_status redbucket_store_open(const char *text, struct redbucket_store **store,
                                            struct redbucket_error *error)
 {
@@ -175,6 +189,8 @@ enum redbucket_status redbucket_store_open(const char *text, struct redbucket_st
         status = add_denial(&url, &opened, error);
     if (status == REDBUCKET_OK && opened->ops->far)
         status = add_lease(&opened, error);
+    if (status == REDBUCKET_OK && opened->ops->zones == NULL)
+        status = add_census(&opened, error);
     if (status == REDBUCKET_OK && wish.wanted)
         status = add_policy(&wish, &opened, error);
     if (status == REDBUCKET_OK)
@@ -200,6 +216,18 @@ enum redbucket_status redbucket_store_statistics(struct redbucket_store *store,
     if (status == REDBUCKET_OK)
         memcpy(statistics, &all, statistics->size < sizeof all ? statistics->size : sizeof all);
     return status;
+}
+
+/* One more entry than there are zones with a name. */
+_Static_assert(REDBUCKET_ZONES_MAX == RBK_ZONES_NAMED + 1, "all others have an entry as well");
+
+enum redbucket_status redbucket_store_zones(struct redbucket_store *store,
+                                            struct redbucket_zone_statistics *zones,
+                                            size_t zones_max, size_t *zones_len)
+{
+    if (zones_max < REDBUCKET_ZONES_MAX)
+        return REDBUCKET_ERROR_SPACE;
+    return store->ops->zones(store, zones, zones_len);
 }
 
 /* Embedded stores are there once they are open. */

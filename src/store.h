@@ -21,6 +21,9 @@ struct rbk_url;
 struct rbk_walk;
 struct rbk_visit;
 
+/* So many zones have counters of their own. */
+#define RBK_ZONES_NAMED 64u
+
 struct rbk_request {
     struct rbk_ask ask; /* `now` is the store's to fill in */
     const struct rbk_key *keys;
@@ -56,6 +59,15 @@ struct rbk_store_ops {
     enum redbucket_status (*statistics)(struct redbucket_store *store,
                                         struct redbucket_statistics *statistics);
     size_t (*key_max)(const struct redbucket_store *store);
+
+    /* Which of the store's counters are the zone's, for its claims; only the zone of the key
+     * matters. 0 when it has to go without its own. */
+    unsigned (*enroll)(struct redbucket_store *store, const struct rbk_key *zone);
+
+    /* Writes what was counted of each zone, and then of all others together, which have no name;
+     * there is room for REDBUCKET_ZONES_MAX. Both are NULL where no front counts zones yet. */
+    enum redbucket_status (*zones)(struct redbucket_store *store,
+                                   struct redbucket_zone_statistics *zones, size_t *len);
 
     /* A step of a walk; see redbucket_walk_step. */
     enum redbucket_status (*walk)(struct redbucket_store *store, struct rbk_walk *walk,

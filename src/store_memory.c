@@ -154,6 +154,8 @@ static const struct rbk_store_ops memory_ops = {
     .walk = rbk_embedded_walk,
     .statistics = rbk_embedded_statistics,
     .key_max = rbk_embedded_key_max,
+    .enroll = rbk_embedded_enroll,
+    .zones = rbk_embedded_zones,
     .close = close_memory,
     .own_clock_only = false,
 };

@@ -113,6 +113,8 @@ static const struct rbk_store_ops shm_ops = {
     .walk = rbk_embedded_walk,
     .statistics = statistics,
     .key_max = rbk_embedded_key_max,
+    .enroll = rbk_embedded_enroll,
+    .zones = rbk_embedded_zones,
     .close = close_shm,
     .own_clock_only = false,
 };

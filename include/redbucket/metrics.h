@@ -20,15 +20,22 @@ extern "C" {
 /*
  * A store's numbers and its name, which ends with a NUL. It is shown to whoever collects, so don't
  * take a URL with a password in it. What is no UTF-8 in it, and control characters, become U+FFFD.
- * `statistics` are those of redbucket_store_statistics, with their `size`.
+ * `statistics` are those of redbucket_store_statistics, with their `size`; `zones`, of which there
+ * may be none, those of redbucket_store_zones. A zone has the label `zone`, or `zone_hex` when it
+ * isn't all UTF-8 that prints; all others together, told of once they counted anything, have
+ * neither.
  */
 struct redbucket_metered {
     const char *name;
     const struct redbucket_statistics *statistics;
+    const struct redbucket_zone_statistics *zones;
+    size_t zones_len;
 };
 
-/* Bytes that are enough for so many stores with names of up to 255 bytes. */
-#define REDBUCKET_METRICS_SIZE(stores) ((size_t)4096 + (size_t)12288 * (stores))
+/* Bytes that are enough for so many stores with names of up to 255 bytes, and for so many zones of
+ * all of them together: add the two. */
+#define REDBUCKET_METRICS_SIZE(stores)      ((size_t)4096 + (size_t)12288 * (stores))
+#define REDBUCKET_METRICS_ZONES_SIZE(zones) ((size_t)5120 * (zones))
 
 /*
  * Appends the text, to its `# EOF`. A number that a store doesn't know, because of its `size` or

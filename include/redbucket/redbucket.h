@@ -308,6 +308,39 @@ struct redbucket_statistics {
 REDBUCKET_API REDBUCKET_MUST_CHECK enum redbucket_status
 redbucket_store_statistics(struct redbucket_store *store, struct redbucket_statistics *statistics);
 
+/* The most entries that redbucket_store_zones writes. */
+#define REDBUCKET_ZONES_MAX 65
+
+/*
+ * What a store has counted of the requests that named a limit of one zone, since it was made: for
+ * shm: by all processes together, for a store on a server by this process.
+ *
+ *   zone      its name, with a NUL behind it; empty for all zones together that had no room for
+ *             counters of their own, which the first 64 have
+ *   accepted  requests that named the zone's limit and were accepted, delayed ones among them
+ *   delayed   those of them for which this limit by itself asked to wait
+ *   rejected  requests that were rejected and for which this limit by itself had no room. Several
+ *             limits may have none for one request, and one that had room counts nothing: so these
+ *             are not parts of a sum
+ */
+struct redbucket_zone_statistics {
+    char zone[REDBUCKET_ZONE_MAX + 1];
+    size_t zone_len;
+    uint64_t accepted;
+    uint64_t delayed;
+    uint64_t rejected;
+};
+
+/*
+ * Writes an entry for each zone that a limiter of this store has had a limit of, in the order of
+ * their first coming, and a last one for all others. `zones` has room for `zones_max` entries, of
+ * REDBUCKET_ZONES_MAX at least (otherwise ERROR_SPACE); on failure *zones_len stays as it was.
+ * ERROR_TIMEOUT when a lock could not be had. Safe from any thread.
+ */
+REDBUCKET_API REDBUCKET_MUST_CHECK enum redbucket_status
+redbucket_store_zones(struct redbucket_store *store, struct redbucket_zone_statistics *zones,
+                      size_t zones_max, size_t *zones_len);
+
 /*
  * What a host may want to log.
  *

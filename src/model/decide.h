@@ -40,12 +40,14 @@ struct rbk_verdict {
 };
 
 /* One key under one limit. In: limit, expiry (whole seconds that a server keeps it at least, 0 for
- * as long as it needs), the terms of leases or NULL, and the state as stored, which is readable.
- * Out: the state to store, what to do, the level before the decision, and the verdict. */
+ * as long as it needs), the terms of leases or NULL, which counters are the zone's (0 for those of
+ * zones that have none of their own), and the state as stored, which is readable. Out: the state to
+ * store, what to do, the level before the decision, and the verdict. */
 struct rbk_claim {
     struct rbk_limit limit;
     double expiry;
     const struct rbk_lease_terms *lease;
+    unsigned zone_index;
     struct rbk_state state;
     double level;
     enum rbk_change change;

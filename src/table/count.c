@@ -6,6 +6,8 @@
 #include "table/layout.h"
 #include "table/table.h"
 
+#include <string.h>
+
 static uint64_t count_buckets(const struct rbk_table *table, unsigned shard)
 {
     const struct rbk_page *pages = &table->pages[(size_t)shard * table->shard_pages];
@@ -33,17 +35,64 @@ void rbk_table_count(const struct rbk_table *table, unsigned shard, struct rbk_t
     counts->bytes = table->header->size;
 }
 
-void rbk_table_tally(struct rbk_table *table, unsigned shard, const struct rbk_answer *answer)
+static struct rbk_zone_counts *counts_of(struct rbk_table *table, const struct rbk_touch *touch,
+                                         const struct rbk_claim *claim)
 {
-    struct rbk_shard *to = &table->shards[shard];
+    return &table->shards[touch->place.shard].zones[claim->zone_index];
+}
 
-    if (answer == NULL) {
-        to->full++;
-    } else if (!answer->accepted) {
-        to->rejected++;
-    } else {
-        to->accepted++;
-        to->delayed += answer->delay > 0.0;
+static void tally_accepted(struct rbk_table *table, const struct rbk_touch *touches,
+                           const struct rbk_claim *claims, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        struct rbk_zone_counts *counts = counts_of(table, &touches[i], &claims[i]);
+
+        counts->accepted++;
+        if (claims[i].verdict.delay > 0.0)
+            counts->delayed++;
+    }
+}
+
+/* A limit that had room for what another one rejected has decided nothing. */
+static void tally_rejected(struct rbk_table *table, const struct rbk_touch *touches,
+                           const struct rbk_claim *claims, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!claims[i].verdict.accepted)
+            counts_of(table, &touches[i], &claims[i])->rejected++;
+    }
+}
+
+void rbk_table_tally(struct rbk_table *table, const struct rbk_touch *touches,
+                     const struct rbk_claim *claims, size_t len, const struct rbk_answer *answer)
+{
+    struct rbk_shard *first = &table->shards[touches[0].place.shard];
+
+    if (!answer->accepted) {
+        first->rejected++;
+        tally_rejected(table, touches, claims, len);
+        return;
+    }
+    first->accepted++;
+    if (answer->delay > 0.0)
+        first->delayed++;
+    tally_accepted(table, touches, claims, len);
+}
+
+void rbk_table_tally_full(struct rbk_table *table, unsigned shard)
+{
+    table->shards[shard].full++;
+}
+
+void rbk_table_count_zones(const struct rbk_table *table, unsigned shard,
+                           struct rbk_zone_counts counts[RBK_TABLE_ZONES + 1])
+{
+    const struct rbk_zone_counts *from = table->shards[shard].zones;
+
+    for (size_t i = 0; i <= RBK_TABLE_ZONES; i++) {
+        counts[i].accepted += from[i].accepted;
+        counts[i].delayed += from[i].delayed;
+        counts[i].rejected += from[i].rejected;
     }
 }
 
@@ -57,4 +106,7 @@ void rbk_table_take_counts(struct rbk_table *to, const struct rbk_table *from)
     shard->evicted = from->shards[0].evicted;
     shard->full = from->shards[0].full;
     shard->recovered = from->shards[0].recovered;
+    memcpy(shard->zones, from->shards[0].zones, sizeof shard->zones);
+    memcpy(to->header->names, from->header->names, sizeof to->header->names);
+    to->header->names_len = from->header->names_len;
 }

@@ -14,6 +14,8 @@
 #ifndef RBK_TABLE_LAYOUT_H
 #define RBK_TABLE_LAYOUT_H
 
+#include "table/table.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -104,15 +106,21 @@ struct rbk_shard {
     uint32_t journal_len; /* above 0: a change is under way */
     uint32_t spare;
     struct rbk_journal_entry journal[RBK_JOURNAL_LEN];
-    unsigned char pad[432];
+    struct rbk_zone_counts zones[RBK_TABLE_ZONES + 1]; /* the first for those without a name */
+    unsigned char pad[920];
 };
 
 /* Read as a number, it differs on a machine of the other byte order. */
 #define RBK_TABLE_MAGIC 0x524b425f4c425431u
 
 /* Bump when the meaning of bytes changes and no size does. */
-#define RBK_TABLE_VERSION 1u
+#define RBK_TABLE_VERSION 2u
 
+/* Bytes for the names of zones that are counted by themselves. */
+#define RBK_ZONE_NAMES 4040u
+
+/* `names` are a byte with a length and that many bytes, again and again, to `names_len`, which is
+ * the switch: what lies behind it is not there. Guarded by the lock of shard 0. */
 struct rbk_table_header {
     uint64_t magic;
     uint64_t format;
@@ -120,7 +128,9 @@ struct rbk_table_header {
     uint64_t secret[2];
     uint32_t shards; /* a power of two */
     uint32_t pages;  /* of each shard */
-    unsigned char pad[2000];
+    uint32_t names_len;
+    uint32_t spare;
+    unsigned char names[RBK_ZONE_NAMES];
 };
 
 /* Everything that two programs must agree on to share a table. */
@@ -135,8 +145,10 @@ static_assert(sizeof(struct rbk_link) == 56, "a link fills its slot");
 static_assert(sizeof(struct rbk_page) == RBK_PAGE_SIZE, "a page is a page");
 static_assert(offsetof(struct rbk_page, slot) % 8 == 0, "doubles are aligned");
 static_assert(sizeof(struct rbk_journal_entry) == 24, "the journal has no holes");
-static_assert(sizeof(struct rbk_shard) == 2048, "shards lie one behind the other");
-static_assert(sizeof(struct rbk_table_header) == 2048, "the header is followed by the shards");
+static_assert(sizeof(struct rbk_shard) == 4096, "a shard is found by a shift");
+static_assert(sizeof(struct rbk_table_header) == 4096, "the header is followed by the shards");
+static_assert(sizeof(struct rbk_shard) < 1 << 14 && sizeof(struct rbk_table_header) < 1 << 14,
+              "the format word has room");
 static_assert(RBK_PAGE_SLOTS < 128 && sizeof(union rbk_slot) < 128, "the format word has room");
 
 #endif

@@ -87,7 +87,7 @@ bool rbk_table_attach(struct rbk_table *table, void *bytes, size_t size)
 
     if (size < rbk_table_size_min())
         return false;
-    memcpy(&header, bytes, offsetof(struct rbk_table_header, pad));
+    memcpy(&header, bytes, offsetof(struct rbk_table_header, names_len));
     if (!header_good(&header, size))
         return false;
     *table = (struct rbk_table){

@@ -34,6 +34,16 @@ struct rbk_bucket;
 
 #define RBK_TABLE_SHARDS_MAX 64u
 
+/* So many zones are counted by themselves, and all others together. */
+#define RBK_TABLE_ZONES 64u
+
+/* What a zone's limit has decided; see struct redbucket_zone_statistics. */
+struct rbk_zone_counts {
+    uint64_t accepted;
+    uint64_t delayed;
+    uint64_t rejected;
+};
+
 /* One process's view of a table. `growing`: give up nothing, not even empty buckets. */
 struct rbk_table {
     struct rbk_table_header *header;
@@ -138,8 +148,25 @@ struct rbk_table_counts {
 void rbk_table_count(const struct rbk_table *table, unsigned shard,
                      struct rbk_table_counts *counts);
 
-/* Counts a request's answer in the shard; NULL for one that found the table full. */
-void rbk_table_tally(struct rbk_table *table, unsigned shard, const struct rbk_answer *answer);
+/* Counts a request's answer, in the shard of its first key, and what each of its claims had to do
+ * with it, in its own shard. touches[i] belongs to claims[i]; there is one at least. */
+void rbk_table_tally(struct rbk_table *table, const struct rbk_touch *touches,
+                     const struct rbk_claim *claims, size_t len, const struct rbk_answer *answer);
+
+/* Counts a request that found the table full. */
+void rbk_table_tally_full(struct rbk_table *table, unsigned shard);
+
+/* The index of a zone's counters, which are new ones where it has none yet: from 1 to
+ * RBK_TABLE_ZONES, or 0, which is all others together, when no more can be had. */
+unsigned rbk_table_zone(struct rbk_table *table, const unsigned char *zone, size_t zone_len);
+
+/* The name of the counters with that index, or false when there are none. */
+bool rbk_table_zone_name(const struct rbk_table *table, unsigned index, const unsigned char **zone,
+                         size_t *zone_len);
+
+/* Adds the shard's counts of each zone to counts[its index]. */
+void rbk_table_count_zones(const struct rbk_table *table, unsigned shard,
+                           struct rbk_zone_counts counts[RBK_TABLE_ZONES + 1]);
 
 /* Slots in use by buckets that have not been empty since before `drained_before`. */
 uint64_t rbk_table_live(const struct rbk_table *table, double drained_before);
@@ -150,7 +177,7 @@ uint64_t rbk_table_live(const struct rbk_table *table, double drained_before);
  */
 bool rbk_table_copy(struct rbk_table *to, const struct rbk_table *from, double drained_before);
 
-/* Lets `to` go on from the counts of `from`; each has one shard. */
+/* Lets `to` go on from the counts of `from`, and from its zones; each has one shard. */
 void rbk_table_take_counts(struct rbk_table *to, const struct rbk_table *from);
 
 #endif

@@ -44,6 +44,14 @@ class Metrics(CommandTest):
         self.assertEqual(families["redbucket_table_bytes"].unit, "bytes")
         self.assertEqual(families["redbucket_build"].type, "info")
 
+    def test_zones_are_told_apart(self):
+        limits = ("-l", "ip:1/d", "-l", "user:1/d,burst=9")
+        for status in (0, 1, 1):
+            self.ask(*limits, "request", "ip=k", "user=u", status=status)
+        family = openmetrics.parse(self.metrics("check", "--metrics"))["redbucket_zone_rejected_requests"]
+        self.assertEqual({dict(labels)["zone"]: value for labels, value in family.samples.items()},
+                         {"ip": 2, "user": 0})
+
     def test_bench_tells_what_it_did(self):
         text = self.metrics("bench", "--seconds=10ms", "--metrics")
         self.assertGreater(self.number(text, "redbucket_accepted_requests"), 0)

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define SIZE    (size_t)(4096 + 6 * 4096)
+#define SIZE    (size_t)(8192 + 6 * 4096)
 #define PAGE    (size_t)4096
 #define SECONDS 1.0
 
@@ -73,6 +73,9 @@ static void *scribble(void *data)
         shard->journal[0].slot = worse ? UINT32_MAX - 1 : 3;
         shard->journal[0].kind = RBK_JOURNAL_STATE;
         header->pages = worse ? UINT32_MAX : 6;
+        header->names_len = worse ? UINT32_MAX : RBK_ZONE_NAMES;
+        for (unsigned at = 0; at < RBK_ZONE_NAMES; at += 101)
+            header->names[at] = worse ? 255 : 100;
     }
     return NULL;
 }
@@ -109,6 +112,21 @@ static void walk(const struct scene *scene)
     }
 }
 
+static void name_zones(struct rbk_table *table)
+{
+    const unsigned char *names = table->header->names;
+    const unsigned char *zone;
+    size_t zone_len;
+
+    assert_in_range(rbk_table_zone(table, (const unsigned char *)"zone", 4), 0, RBK_TABLE_ZONES);
+    for (unsigned i = 0; i <= RBK_TABLE_ZONES + 1; i++) {
+        if (!rbk_table_zone_name(table, i, &zone, &zone_len))
+            continue;
+        assert_true(zone > names && zone_len > 0);
+        assert_true(zone + zone_len <= names + RBK_ZONE_NAMES);
+    }
+}
+
 static void test_a_table_that_changes_between_two_looks(void **state)
 {
     static const uint64_t secret[2] = {3, 4};
@@ -129,6 +147,7 @@ static void test_a_table_that_changes_between_two_looks(void **state)
         for (size_t len = 0; len < 20; len++)
             ask(&table, text, (i + len) * 13 % 290);
         walk(&scene);
+        name_zones(&table);
         if (rbk_table_attach(&again, scene.bytes, SIZE))
             assert_int_equal(again.shard_pages, 6);
     }

@@ -45,7 +45,9 @@ static long long commands(void)
 static void test_a_denied_request_asks_nobody(void **state)
 {
     struct redbucket_statistics statistics = {.size = sizeof statistics};
+    struct redbucket_zone_statistics zones[REDBUCKET_ZONES_MAX];
     struct test_host host;
+    size_t zones_len;
     long long before;
 
     (void)state;
@@ -59,6 +61,12 @@ static void test_a_denied_request_asks_nobody(void **state)
     assert_true(statistics.denied > 1000);
     assert_true(statistics.rejected >= statistics.denied);
     assert_int_equal(statistics.accepted + statistics.rejected, 2001);
+    /* Who is denied without asking counts by zone as well. */
+    assert_int_equal(redbucket_store_zones(host.store, zones, REDBUCKET_ZONES_MAX, &zones_len),
+                     REDBUCKET_OK);
+    assert_int_equal(zones_len, 2);
+    assert_int_equal(zones[0].accepted, statistics.accepted);
+    assert_int_equal(zones[0].rejected, statistics.rejected);
     test_host_close(&host);
 }
 

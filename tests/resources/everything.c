@@ -376,7 +376,9 @@ static void look(struct use *use)
     const struct redbucket_key key = {.limit = "a", .key = use->all->key};
     struct redbucket_statistics statistics = {.size = sizeof statistics};
     struct redbucket_health health = {.size = sizeof health};
-    char bytes[REDBUCKET_METRICS_SIZE(1)];
+    struct redbucket_zone_statistics zones[REDBUCKET_ZONES_MAX];
+    struct redbucket_metered metered = {"store", &statistics, zones, 0};
+    char bytes[REDBUCKET_METRICS_SIZE(1) + REDBUCKET_METRICS_ZONES_SIZE(2)];
     struct redbucket_text text = {bytes, sizeof bytes, 0};
     struct redbucket_state state;
 
@@ -389,8 +391,9 @@ static void look(struct use *use)
         fail_msg("%s: %u permits granted, and %g counted", use->all->url, use->all->granted,
                  state.value);
     TRY(use, redbucket_store_statistics(use->store, &statistics), statistics.accepted == 0);
-    TRY(use, redbucket_metrics(&(struct redbucket_metered){"store", &statistics}, 1, &text),
-        text.len == 0);
+    TRY(use, redbucket_store_zones(use->store, zones, REDBUCKET_ZONES_MAX, &metered.zones_len),
+        metered.zones_len == 0);
+    TRY(use, redbucket_metrics(&metered, 1, &text), text.len == 0);
     (void)redbucket_store_colocation(use->store, "a", 0, "b", 0);
     walk_once(use);
 }

@@ -44,7 +44,8 @@ static const char *write_text(const struct redbucket_metered *stores, size_t len
 
 static void test_a_table_and_a_server_tell_what_they_know(void **state)
 {
-    const struct redbucket_metered stores[] = {{"here", &embedded}, {"there", &served}};
+    const struct redbucket_metered stores[] = {{.name = "here", .statistics = &embedded},
+                                               {.name = "there", .statistics = &served}};
 
     (void)state;
     assert_string_equal(
@@ -100,6 +101,48 @@ static void test_a_table_and_a_server_tell_what_they_know(void **state)
         "# EOF\n");
 }
 
+static void test_zones_have_metrics_of_their_own(void **state)
+{
+    const struct redbucket_zone_statistics here[] = {
+        {.zone = "ip", .zone_len = 2, .accepted = 9, .delayed = 1, .rejected = 4},
+        {.zone = "a\"\\", .zone_len = 3},
+        {.zone = "\xff\n", .zone_len = 2, .rejected = UINT64_MAX},
+        {.zone = "", .zone_len = 0},
+    };
+    const struct redbucket_zone_statistics there[] = {{.zone = "", .zone_len = 0, .rejected = 5}};
+    const struct redbucket_metered stores[] = {{"here", &embedded, here, 4},
+                                               {"there", &served, there, 1}};
+    const char *begin;
+
+    (void)state;
+    begin = strstr(write_text(stores, 2), "# TYPE redbucket_zone_accepted_requests counter\n");
+    assert_non_null(begin);
+    assert_string_equal(
+        begin,
+        "# TYPE redbucket_zone_accepted_requests counter\n"
+        "# HELP redbucket_zone_accepted_requests Requests accepted that named the zone's limit, "
+        "delayed ones among them.\n"
+        "redbucket_zone_accepted_requests_total{store=\"here\",zone=\"ip\"} 9\n"
+        "redbucket_zone_accepted_requests_total{store=\"here\",zone=\"a\\\"\\\\\"} 0\n"
+        "redbucket_zone_accepted_requests_total{store=\"here\",zone_hex=\"ff0a\"} 0\n"
+        "redbucket_zone_accepted_requests_total{store=\"there\"} 0\n"
+        "# TYPE redbucket_zone_delayed_requests counter\n"
+        "# HELP redbucket_zone_delayed_requests Requests that the zone's limit had wait.\n"
+        "redbucket_zone_delayed_requests_total{store=\"here\",zone=\"ip\"} 1\n"
+        "redbucket_zone_delayed_requests_total{store=\"here\",zone=\"a\\\"\\\\\"} 0\n"
+        "redbucket_zone_delayed_requests_total{store=\"here\",zone_hex=\"ff0a\"} 0\n"
+        "redbucket_zone_delayed_requests_total{store=\"there\"} 0\n"
+        "# TYPE redbucket_zone_rejected_requests counter\n"
+        "# HELP redbucket_zone_rejected_requests Requests rejected for which the zone's limit had "
+        "no room.\n"
+        "redbucket_zone_rejected_requests_total{store=\"here\",zone=\"ip\"} 4\n"
+        "redbucket_zone_rejected_requests_total{store=\"here\",zone=\"a\\\"\\\\\"} 0\n"
+        "redbucket_zone_rejected_requests_total{store=\"here\",zone_hex=\"ff0a\"} "
+        "18446744073709551615\n"
+        "redbucket_zone_rejected_requests_total{store=\"there\"} 5\n"
+        "# EOF\n");
+}
+
 static void test_no_store_is_a_text_too(void **state)
 {
     (void)state;
@@ -113,7 +156,7 @@ static void test_what_is_beyond_the_size_is_not_read(void **state)
 {
     const size_t size = offsetof(struct redbucket_statistics, rejected);
     struct redbucket_statistics *older = malloc(size);
-    const struct redbucket_metered stores[] = {{"older", older}};
+    const struct redbucket_metered stores[] = {{.name = "older", .statistics = older}};
 
     (void)state;
     memcpy(older, &served, size);
@@ -146,7 +189,7 @@ static void test_names_may_hold_any_bytes(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct redbucket_metered store = {rows[i].name, &embedded};
+        const struct redbucket_metered store = {.name = rows[i].name, .statistics = &embedded};
         char expected[128] = "\nredbucket_buckets{store=\"";
 
         strncat(expected, rows[i].label, 60);
@@ -159,7 +202,8 @@ static void test_the_promised_size_is_enough(void **state)
 {
     char first[256];
     char second[256];
-    const struct redbucket_metered stores[] = {{first, &embedded}, {second, &served}};
+    const struct redbucket_metered stores[] = {{.name = first, .statistics = &embedded},
+                                               {.name = second, .statistics = &served}};
     struct redbucket_statistics most;
 
     (void)state;
@@ -169,16 +213,42 @@ static void test_the_promised_size_is_enough(void **state)
     (void)write_text(stores, 2);
     memset(&most, 0xff, sizeof most);
     most.size = sizeof most;
-    (void)write_text((const struct redbucket_metered[]){{first, &most}}, 1);
+    (void)write_text(&(struct redbucket_metered){.name = first, .statistics = &most}, 1);
+}
+
+static void test_the_promised_size_is_enough_for_zones(void **state)
+{
+    const size_t size = REDBUCKET_METRICS_SIZE(1) + REDBUCKET_METRICS_ZONES_SIZE(65);
+    static struct redbucket_zone_statistics zones[REDBUCKET_ZONES_MAX];
+    char name[256];
+    char *bytes = malloc(size);
+    struct redbucket_text text = {bytes, size, 0};
+
+    (void)state;
+    memset(name, '\xff', sizeof name - 1);
+    name[255] = '\0';
+    memset(zones, 0xff, sizeof zones);
+    for (size_t i = 0; i < REDBUCKET_ZONES_MAX; i++)
+        zones[i].zone_len = REDBUCKET_ZONE_MAX;
+    for (size_t i = 0; i < 30; i++)
+        memset(zones[i].zone, i % 2 ? '"' : '\\', sizeof zones[i].zone);
+    assert_int_equal(
+        redbucket_metrics(&(struct redbucket_metered){name, &embedded, zones, REDBUCKET_ZONES_MAX},
+                          1, &text),
+        REDBUCKET_OK);
+    free(bytes);
 }
 
 static void test_what_makes_no_text_is_refused(void **state)
 {
-    const struct redbucket_metered twice[] = {{"a", &embedded}, {"b", &served}, {"a", &served}};
+    const struct redbucket_metered twice[] = {{.name = "a", .statistics = &embedded},
+                                              {.name = "b", .statistics = &served},
+                                              {.name = "a", .statistics = &served}};
     /* Both are shown as U+FFFD. */
-    const struct redbucket_metered alike[] = {{"a\xff", &embedded}, {"a\x01", &served}};
+    const struct redbucket_metered alike[] = {{.name = "a\xff", .statistics = &embedded},
+                                              {.name = "a\x01", .statistics = &served}};
     const struct redbucket_statistics sizeless = {.size = 0};
-    const struct redbucket_metered wrong[] = {{"a", &sizeless}};
+    const struct redbucket_metered wrong[] = {{.name = "a", .statistics = &sizeless}};
     char bytes[8] = "x";
     struct redbucket_text text = {bytes, sizeof bytes, 1};
 
@@ -195,10 +265,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_table_and_a_server_tell_what_they_know),
+        cmocka_unit_test(test_zones_have_metrics_of_their_own),
         cmocka_unit_test(test_no_store_is_a_text_too),
         cmocka_unit_test(test_what_is_beyond_the_size_is_not_read),
         cmocka_unit_test(test_names_may_hold_any_bytes),
         cmocka_unit_test(test_the_promised_size_is_enough),
+        cmocka_unit_test(test_the_promised_size_is_enough_for_zones),
         cmocka_unit_test(test_what_makes_no_text_is_refused),
     };
 
