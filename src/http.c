@@ -259,14 +259,14 @@ static void put_problem(struct rbk_room *room, const struct rbk_http_answer *ans
 {
     const struct redbucket_request *request = answer->request;
     const char *type = TYPES "quota-exceeded";
-    const char *title = "Quota exceeded";
+    const char *title = "Quota Exceeded";
 
     if (request->status != REDBUCKET_OK) {
         type = "about:blank";
         title = "Service Unavailable";
     } else if (request->response.degraded) {
         type = TYPES "temporary-reduced-capacity";
-        title = "Capacity is reduced for now";
+        title = "Temporary Reduced Capacity";
     }
     rbk_room_string(room, "{\"type\":\"");
     rbk_room_string(room, type);

@@ -151,7 +151,7 @@ static void test_a_rejection_says_when_to_come_back(void **state)
     assert_int_equal(redbucket_http_status(request), 429);
     assert_string_equal(problem_of(fixture, request),
                         "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-"
-                        "exceeded\",\"title\":\"Quota exceeded\",\"status\":429,"
+                        "exceeded\",\"title\":\"Quota Exceeded\",\"status\":429,"
                         "\"detail\":\"Try again in 60 seconds.\",\"violated-policies\":[\"a\"]}");
     assert_true(ask(fixture, one, 1, 1, 160.5)->response.accepted);
 }
@@ -300,7 +300,7 @@ static void test_a_degraded_answer_tells_no_levels(void **state)
     assert_int_equal(redbucket_http_status(&request), 503);
     assert_string_equal(problem_of(fixture, &request),
                         "{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-"
-                        "reduced-capacity\",\"title\":\"Capacity is reduced for now\","
+                        "reduced-capacity\",\"title\":\"Temporary Reduced Capacity\","
                         "\"status\":503,\"detail\":\"Try again in 1 second.\","
                         "\"violated-policies\":[\"a\"]}");
     request.response = (struct redbucket_response){.accepted = true, .degraded = true};
