@@ -375,9 +375,8 @@ const struct cli_command rbk_cli_top_command = {
     .arguments = "[OPTIONS]",
     .summary = "watch the hottest keys of a store, and how full it is",
     .help = "Goes through the store again and again and shows what has changed: decisions a\n"
-            "second, zones, and the keys that take most. On a terminal the page is drawn\n"
-            "anew; q ends it, l sorts by level, t by what is taken. Elsewhere, and as JSON,\n"
-            "one frame is printed, of two passes.\n"
+            "second, zones, and the keys that take most. On a terminal q ends it, l sorts by\n"
+            "level, t by what is taken. Elsewhere, and as JSON, one frame is printed.\n"
             "\n"
             "  --once        print one frame, on a terminal, too\n"
             "  --frames N    end after so many frames\n"
@@ -385,8 +384,7 @@ const struct cli_command rbk_cli_top_command = {
             "  --rows N      so many keys, at most 256; 20 where frames are printed\n"
             "  --level       the fullest keys first\n"
             "  --zone ZONE   only buckets of this zone\n"
-            "  --pace N      at most so many steps a second, of some 100 keys each; 0 for no\n"
-            "                bound. 100 when not given, or 0 for memory: and shm:\n"
+            "  --pace N      at most so many steps a second, of some 100 keys each; 0: any\n"
             "\n"
             "taken/s is at least what a key was granted: what ran empty between two passes\n"
             "is not seen. \"!\" marks keys that are kept out, the next request being rejected.\n"
