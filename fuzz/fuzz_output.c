@@ -133,8 +133,8 @@ static const char *check_line(const char *line)
     for (const char *at = line; at < end; at++) {
         if (*at < 0x20 || *at > 0x7e)
             abort();
-        at += *at == '\\';
-        quotes += *at == '"' && at[-1] != '\\';
+        quotes += *at == '"';
+        at += *at == '\\'; /* and what it escapes */
     }
     if (quotes % 2 != 0)
         abort();
