@@ -79,12 +79,24 @@ static int add_items(struct keys *keys, PyObject *items, PyObject *names)
     return 0;
 }
 
+/* What keeps the question from being answered is not an answer: nothing is looked up without
+ * memory. */
+static bool is_mapping(PyObject *object)
+{
+    PyObject *items = PyObject_GetAttrString(object, "items");
+
+    if (items == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "expected a mapping from limits to keys, not %R", object);
+    }
+    Py_XDECREF(items);
+    return items != NULL;
+}
+
 PyObject *rbk_keys_add_mapping(struct keys *keys, PyObject *mapping)
 {
-    if (!PyObject_HasAttrString(mapping, "items")) {
-        PyErr_Format(PyExc_TypeError, "expected a mapping from limits to keys, not %R", mapping);
+    if (!is_mapping(mapping))
         return NULL;
-    }
     PyObject *items = PyMapping_Items(mapping);
 
     if (items == NULL)
