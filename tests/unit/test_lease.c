@@ -163,6 +163,25 @@ static void what_is_left_is_given_back_in_the_end(void **unused)
     store->ops->close(store);
 }
 
+/* Four permits are taken ahead and not used; in the second that they are held two of them drain. */
+static void what_has_drained_in_part_is_given_back_in_part(void **unused)
+{
+    const struct rbk_limit limit = {.rate = 2, .burst = 99};
+    struct redbucket_store *store;
+    double level;
+
+    (void)unused;
+    leased_begin(true);
+    store = leased_join();
+    leased_warm(store, limit, "a");
+    model_store_pass(1.0);
+    level = leased_level(limit, 'a');
+    assert_true(leased_request(store, 1, leased_large, "b"));
+    assert_true(leased_level(limit, 'a') < level - 1.5);
+    assert_true(leased_level(limit, 'a') > level - 2.5);
+    store->ops->close(store);
+}
+
 static void what_has_drained_is_not_given_back(void **unused)
 {
     struct redbucket_store *store;
@@ -338,6 +357,7 @@ int main(void)
         cmocka_unit_test(a_lease_that_outlives_its_use_shrinks),
         cmocka_unit_test(nothing_is_spent_after_its_time),
         cmocka_unit_test(what_is_left_is_given_back_in_the_end),
+        cmocka_unit_test(what_has_drained_in_part_is_given_back_in_part),
         cmocka_unit_test(what_has_drained_is_not_given_back),
         cmocka_unit_test(what_nobody_uses_is_given_back_early),
         cmocka_unit_test(any_call_gives_back),

@@ -114,7 +114,7 @@ static void serve(struct world *world, struct rbk_part *part)
     /* Giving back works here: what is lost then stays taken, which is never too little. */
     if (part->request.ask.operation == RBK_GIVE_BACK && fate != TORN)
         fate = FINE;
-    if (part->request.ask.operation == RBK_GIVE_BACK && world->faults && fate == FINE)
+    if (part->request.ask.operation >= RBK_REFUND && world->faults && fate == FINE)
         interfere(world, part);
     switch (fate) {
     case LOST_BEFORE:
