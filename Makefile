@@ -12,9 +12,9 @@ PARTS        ?=
 SECONDS      ?=
 SEED         ?=
 
-all: ready-build compile ## build the command and the libraries, in build/ (the default)
+all: ready-build products ## build the command and the libraries, in build/ (the default)
 
-demo: setup-build compile ## replay a sample log against two limits, then ask for a few permits
+demo: setup-build products ## replay a sample log against two limits, then ask for a few permits
 	@scripts/demo $(BUILD)
 
 check: setup-build setup-servers setup-loops setup-extras compile ## run every test; the last line counts the cases
@@ -69,8 +69,12 @@ ready-%:
 compile: configure
 	@ninja -C $(BUILD)
 
+# What is installed, without the tests.
+products: configure
+	@ninja -C $(BUILD) products
+
 configure:
 	@scripts/configure $(BUILD) '$(PREFIX)'
 
-.PHONY: all demo check install dist packages bench sanitize torture fuzz lint clean help compile configure
+.PHONY: all demo check install dist packages bench sanitize torture fuzz lint clean help compile products configure
 .NOTPARALLEL:
