@@ -138,7 +138,9 @@ double account_doubted(struct account *account)
 
 void account_pair(struct account *one, struct account *other)
 {
+    pthread_mutex_lock(&mutex);
     one->twin = other;
+    pthread_mutex_unlock(&mutex);
 }
 
 void account_ask(struct account *account, double cost)

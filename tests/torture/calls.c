@@ -23,6 +23,8 @@ static struct suspect {
     double begin_s;
     double end_s;
     double kept_s;
+    double used_s;
+    bool degraded;
     enum redbucket_status status;
 } suspects[SUSPECTS_MAX];
 static size_t suspects_len;
@@ -112,7 +114,7 @@ struct moment moment_now(void)
 {
     double kept = kept_s();
 
-    return (struct moment){now_s(), kept};
+    return (struct moment){now_s(), kept, used_s()};
 }
 
 void call_begin(struct call *call, const struct moment *moment)
@@ -123,6 +125,7 @@ void call_begin(struct call *call, const struct moment *moment)
         account_ask(call->accounts[i], call->request.cost);
     call->begin_s = moment->now_s;
     call->kept_s = moment->kept_s;
+    call->used_s = moment->used_s;
 }
 
 /* ---- Answers -------------------------------------------------------------------------------- */
@@ -236,7 +239,12 @@ static void count(const struct call *call, const struct redbucket_request *decid
         tally.latest_s = late_s - kept;
     if (late_s > SLACK_S && suspects_len < SUSPECTS_MAX)
         suspects[suspects_len++] =
-            (struct suspect){call->begin_s, moment->now_s, kept, decided->status};
+            (struct suspect){call->begin_s,
+                             moment->now_s,
+                             kept,
+                             moment->used_s - call->used_s,
+                             decided->status == REDBUCKET_OK && decided->response.degraded,
+                             decided->status};
     pthread_mutex_unlock(&mutex);
 }
 
@@ -273,9 +281,10 @@ void calls_judge_lateness(void)
         double others_s = sleepers_late(one->begin_s, one->end_s);
 
         if (late_s > SLACK_S + one->kept_s + WAKINGS * others_s)
-            fault("%s %.0f ms past the deadline, where sleepers were %.0f ms late at most, and it "
-                  "was kept %.0f ms",
-                  redbucket_status_name(one->status), 1e3 * late_s, 1e3 * others_s,
-                  1e3 * one->kept_s);
+            fault(
+                "%s%s %.0f ms past the deadline, where sleepers were %.0f ms late at most, and it "
+                "was kept %.0f ms and had %.0f ms",
+                redbucket_status_name(one->status), one->degraded ? " by policy" : "", 1e3 * late_s,
+                1e3 * others_s, 1e3 * one->kept_s, 1e3 * one->used_s);
     }
 }

@@ -49,8 +49,9 @@ struct call {
     struct account *accounts[CALL_KEYS];
     bool whole; /* taken from all or none, also where it fails */
     double begin_s;
-    double kept_s; /* when it began, see sleepers.h */
-    double told;   /* what the first account had been told by then */
+    double kept_s; /* when it began, see sleepers.h, as the next */
+    double used_s;
+    double told; /* what the first account had been told by then */
 };
 
 /* All of them together, by whoever. */
@@ -80,6 +81,7 @@ void call_own(struct call *call, const struct worker *worker);
 struct moment {
     double now_s;
     double kept_s;
+    double used_s;
 };
 struct moment moment_now(void);
 void call_begin(struct call *call, const struct moment *moment);

@@ -263,8 +263,8 @@ static void torment(struct run *run)
     char where[64];
 
     run->behind = behind_start(run->world, run->store, run->seed, run->url);
-    sleepers_start(run->seconds + EXTRA_S);
     descriptors = open_descriptors();
+    sleepers_start(run->seconds + EXTRA_S);
     begin(run);
     (void)behind_ask(run->behind, "blow");
     ask_all(run);
@@ -274,11 +274,11 @@ static void torment(struct run *run)
         count_fast(run, &run->clients[i]);
         close_client(&run->clients[i]);
     }
-    if (open_descriptors() != descriptors)
-        fault("%d descriptors open, %d before", open_descriptors(), descriptors);
     (void)behind_ask(run->behind, "calm");
     use = accounts_close(run->behind, where);
     sleepers_stop();
+    if (open_descriptors() != descriptors)
+        fault("%d descriptors open, %d before", open_descriptors(), descriptors);
     calls_judge_lateness();
     print(run, use, where, back_s);
     printf("    %s\n", behind_ask(run->behind, "counts"));

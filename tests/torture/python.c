@@ -67,6 +67,7 @@ struct python *python_start(struct worker *workers, const char *url, double seco
     python->pid = fork();
     if (python->pid == 0)
         become(to, from, url, numbers);
+    sleepers_watch(python->pid);
     close(to[0]);
     close(from[1]);
     python->to = fdopen(to[1], "w");
@@ -124,8 +125,8 @@ static void hear_end(struct python *python, const char *rest)
     unsigned accepted;
     unsigned degraded;
     long long remaining;
-    struct moment begin;
-    struct moment end;
+    struct moment begin = {0};
+    struct moment end = {0};
     struct call *call;
 
     if (sscanf(rest, "%u %47s %u %u %lld %lf %lf %lf %lf", &number, status, &accepted, &degraded,
@@ -134,6 +135,7 @@ static void hear_end(struct python *python, const char *rest)
     call = &python->calls[number % CALLS_MAX];
     call->begin_s = begin.now_s;
     call->kept_s = begin.kept_s;
+    call->used_s = 0.0;
     decided.status = status_of(status);
     decided.response.accepted = accepted != 0;
     decided.response.degraded = degraded != 0;

@@ -4,6 +4,7 @@
  */
 #include "sleepers.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,13 +19,25 @@
 #define LONG_S   0.05
 #define BIN_S    0.1
 
+#define THREADS_MAX 256
+#define WATCH_S     0.05
+#define KEPT_LONG_S 0.005
+
 static __thread int kept_fd = -1;
+
+/* What the system has said of one thread so far. */
+static struct watched {
+    pid_t thread;
+    double kept_s;
+} watched[THREADS_MAX];
 
 static const double pieces[SLEEPERS] = {SHORT_S, LONG_S, LONG_S, LONG_S, LONG_S};
 
 static struct {
     pthread_t threads[SLEEPERS];
+    pthread_t watcher;
     atomic_bool ending;
+    atomic_int others; /* a process besides this one, or 0 */
     double begin;
     size_t bins_len;
     _Atomic double *bins;
@@ -38,17 +51,30 @@ double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-double kept_s(void)
+static double read_kept(int fd)
 {
     char text[64] = "";
     unsigned long long kept_ns = 0;
 
-    if (kept_fd < 0)
-        kept_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    if (kept_fd < 0 || pread(kept_fd, text, sizeof text - 1, 0) <= 0 ||
+    if (fd < 0 || pread(fd, text, sizeof text - 1, 0) <= 0 ||
         sscanf(text, "%*u %llu", &kept_ns) != 1)
         return 0.0;
     return (double)kept_ns * 1e-9;
+}
+
+double kept_s(void)
+{
+    if (kept_fd < 0)
+        kept_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    return read_kept(kept_fd);
+}
+
+double used_s(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
 }
 
 void kept_end(void)
@@ -92,6 +118,60 @@ static void *only_sleep(void *data)
     return NULL;
 }
 
+/* ---- Threads that are kept ------------------------------------------------------------------ */
+
+static void look_at(int folder, const char *name)
+{
+    char path[64];
+    pid_t thread = (pid_t)strtol(name, NULL, 10);
+    struct watched *one = &watched[thread % THREADS_MAX];
+    double now = now_s();
+    double kept;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "%.32s/schedstat", name);
+    fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+    kept = read_kept(fd);
+    if (fd >= 0)
+        close(fd);
+    if (one->thread == thread && kept - one->kept_s > KEPT_LONG_S)
+        sleepers_note(now - (kept - one->kept_s) - WATCH_S, now, kept - one->kept_s);
+    *one = (struct watched){thread, kept};
+}
+
+static void look_at_all(const char *path)
+{
+    DIR *folder = opendir(path);
+
+    if (folder == NULL)
+        return;
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        if (entry->d_name[0] != '.')
+            look_at(dirfd(folder), entry->d_name);
+    }
+    (void)closedir(folder);
+}
+
+static void *watch(void *data)
+{
+    (void)data;
+    while (!atomic_load(&all.ending)) {
+        char path[64];
+
+        look_at_all("/proc/self/task");
+        (void)snprintf(path, sizeof path, "/proc/%d/task", atomic_load(&all.others));
+        if (atomic_load(&all.others) != 0)
+            look_at_all(path);
+        nanosleep(&(struct timespec){.tv_nsec = (long)(WATCH_S * 1e9)}, NULL);
+    }
+    return NULL;
+}
+
+void sleepers_watch(pid_t process)
+{
+    atomic_store(&all.others, process);
+}
+
 void sleepers_start(double seconds)
 {
     all.begin = now_s();
@@ -103,6 +183,8 @@ void sleepers_start(double seconds)
         if (pthread_create(&all.threads[i], NULL, only_sleep, (void *)&pieces[i]) != 0)
             abort();
     }
+    if (pthread_create(&all.watcher, NULL, watch, NULL) != 0)
+        abort();
 }
 
 void sleepers_stop(void)
@@ -110,6 +192,7 @@ void sleepers_stop(void)
     atomic_store(&all.ending, true);
     for (int i = 0; i < SLEEPERS; i++)
         (void)pthread_join(all.threads[i], NULL);
+    (void)pthread_join(all.watcher, NULL);
 }
 
 double sleepers_late(double begin, double end)

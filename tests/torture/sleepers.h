@@ -6,11 +6,16 @@
 #ifndef TORTURE_SLEEPERS_H
 #define TORTURE_SLEEPERS_H
 
+#include <sys/types.h>
+
 /* Seconds by a clock that only goes forward. */
 double now_s(void);
 
-/* For at most so many seconds. */
+/* For at most so many seconds. Beside them it is noted how long each thread of this process, and of
+ * those that are watched, was kept waiting for a processor: it may have had a lock that others
+ * want. */
 void sleepers_start(double seconds);
+void sleepers_watch(pid_t process);
 
 /* Ends them; what they noted stays. */
 void sleepers_stop(void);
@@ -23,6 +28,10 @@ void sleepers_note(double begin, double end, double late);
  * end, which closes what this opens. */
 double kept_s(void);
 void kept_end(void);
+
+/* For how many seconds it has had one. On a machine that is only played to it, others may have had
+ * that meanwhile. */
+double used_s(void);
 
 /* How late one of them was at worst, in a time. */
 double sleepers_late(double begin, double end);
