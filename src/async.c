@@ -13,6 +13,7 @@
 #include "async_lane.h"
 #include "error.h"
 #include "fork_page.h"
+#include "guard.h"
 #include "limiter.h"
 #include "moment.h"
 
@@ -264,12 +265,10 @@ static void prepare_next(struct redbucket_async *async)
         rbk_reactor_raise(&async->reactor);
 }
 
-void redbucket_async_dispatch(struct redbucket_async *async)
+static void turn(struct redbucket_async *async)
 {
     struct timespec now = {0, 0};
 
-    if (async->busy || !async->live->here)
-        return;
     async->busy = true;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     look(async, &now);
@@ -283,6 +282,17 @@ void redbucket_async_dispatch(struct redbucket_async *async)
     async->busy = false;
     if (async->destroyed)
         free_all(async);
+}
+
+/* A thread that is cancelled in here would be so on a fiber. */
+void redbucket_async_dispatch(struct redbucket_async *async)
+{
+    if (async->busy || !async->live->here)
+        return;
+    int before = rbk_guard_begin();
+
+    turn(async);
+    rbk_guard_end(before);
 }
 
 /* ---- Destroyed --------------------------------------------------------------------------------
@@ -345,6 +355,7 @@ void redbucket_async_destroy(struct redbucket_async *async)
     if (async == NULL || async->destroyed)
         return;
     bool busy = async->busy;
+    int before = rbk_guard_begin();
 
     async->destroyed = true;
     async->busy = true;
@@ -356,4 +367,5 @@ void redbucket_async_destroy(struct redbucket_async *async)
         rbk_reactor_fini(&async->reactor);
     else
         free_all(async);
+    rbk_guard_end(before);
 }

@@ -7,7 +7,6 @@
 #include "moment.h"
 #include "wait.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 
@@ -44,22 +43,4 @@ int rbk_deadline_left_ms(const struct rbk_deadline *deadline)
     double left = ceil(rbk_deadline_left(deadline) * 1e3);
 
     return left < INT_MAX ? (int)left : INT_MAX;
-}
-
-bool rbk_deadline_await(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                        const struct rbk_deadline *deadline)
-{
-    if (rbk_wait_unlocked(mutex))
-        return rbk_deadline_left(deadline) > 0.0;
-#ifdef HAVE_CLOCKWAIT
-    return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &deadline->at) != ETIMEDOUT;
-#else
-    /* By the clock that can be set, so only in short pieces. */
-    struct timespec piece;
-
-    (void)clock_gettime(CLOCK_REALTIME, &piece);
-    piece = rbk_moment_after(piece, 0.005);
-    (void)pthread_cond_timedwait(condition, mutex, &piece);
-    return rbk_deadline_left(deadline) > 0.0;
-#endif
 }

@@ -5,7 +5,6 @@
 #ifndef RBK_DEADLINE_H
 #define RBK_DEADLINE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -26,10 +25,5 @@ double rbk_deadline_left(const struct rbk_deadline *deadline);
 
 /* The same for poll: whole milliseconds, rounded up, at most INT_MAX. */
 int rbk_deadline_left_ms(const struct rbk_deadline *deadline);
-
-/* Waits for a condition, whose clock is the usual one, at most until the deadline: false when it
- * has passed. May return early, as pthread_cond_wait does. */
-bool rbk_deadline_await(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                        const struct rbk_deadline *deadline);
 
 #endif

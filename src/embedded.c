@@ -5,6 +5,7 @@
  */
 #include "embedded.h"
 
+#include "interrupt.h"
 #include "wait.h"
 
 #include <string.h>
@@ -80,6 +81,8 @@ static enum redbucket_status lock_all(struct rbk_embedded *embedded, uint64_t sh
 
         rbk_wait_pause(PAUSE);
         *waited += rbk_monotonic_now() - before;
+        if (rbk_interrupted())
+            return REDBUCKET_ERROR_TIMEOUT;
         status = try_to_lock_all(embedded, shards, waited, met);
     }
     return status;

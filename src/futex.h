@@ -33,10 +33,10 @@ static inline bool rbk_futex_await(atomic_uint *word, unsigned value,
     return result == 0 || errno != ETIMEDOUT;
 }
 
-/* Wakes whoever waits for the word: one. */
-static inline void rbk_futex_wake(atomic_uint *word)
+/* Wakes those who wait for the word: so many at most. */
+static inline void rbk_futex_wake(atomic_uint *word, int most)
 {
-    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
 }
 
 #endif

@@ -144,7 +144,7 @@ static void land_and_wake(const struct gather *gather, struct lane *lane)
 
     (void)pthread_mutex_unlock(&lane->mutex);
     if (leader != NULL)
-        rbk_futex_wake(&leader->stage);
+        rbk_futex_wake(&leader->stage, 1);
 }
 
 /* Takes the leader and those who wait with it from the queue. */
@@ -234,7 +234,7 @@ static void fly_together(struct gather *gather, struct lane *lane, struct member
     (void)pthread_mutex_unlock(&lane->mutex);
     for (size_t i = 1; i < len; i++) {
         if (words[i] != NULL)
-            rbk_futex_wake(words[i]);
+            rbk_futex_wake(words[i], 1);
     }
     if (good)
         rbk_flight_fini(&flight);

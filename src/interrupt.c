@@ -12,6 +12,8 @@
 static _Thread_local struct {
     redbucket_interrupt *ask;
     void *data;
+    unsigned calls; /* under way, one inside the other */
+    bool over;
 } host;
 
 void redbucket_thread_interrupt(redbucket_interrupt *ask, void *data)
@@ -22,5 +24,30 @@ void redbucket_thread_interrupt(redbucket_interrupt *ask, void *data)
 
 bool rbk_interrupted(void)
 {
-    return host.ask != NULL && host.ask(host.data);
+    bool over = host.over || (host.ask != NULL && host.ask(host.data));
+
+    host.over = over && host.calls > 0;
+    return over;
+}
+
+bool rbk_interrupt_wanted(void)
+{
+    return host.ask != NULL;
+}
+
+void rbk_interrupt_begin(void)
+{
+    if (host.calls++ == 0)
+        host.over = false;
+}
+
+void rbk_interrupt_end(void)
+{
+    if (--host.calls == 0)
+        host.over = false;
+}
+
+bool rbk_interrupt_is_over(void)
+{
+    return host.over;
 }

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "denial.h"
 #include "gather.h"
+#include "guard.h"
 #include "lease.h"
 #include "policy.h"
 #include "url.h"
@@ -128,6 +129,19 @@ static enum redbucket_status add_gather(const struct rbk_url *url, struct redbuc
     return status;
 }
 
+/* Puts a guard around *store, or closes it. */
+static enum redbucket_status add_guard(struct redbucket_store **store,
+                                       struct redbucket_error *error)
+{
+    enum redbucket_status status = rbk_guard_create(*store, store);
+
+    if (status != REDBUCKET_OK) {
+        rbk_error_set(error, status, -1, "store: %s", redbucket_status_text(status));
+        redbucket_store_close(*store);
+    }
+    return status;
+}
+
 /* Puts the denial cache in front of *store, or closes it. */
 static enum redbucket_status add_denial(const struct rbk_url *url, struct redbucket_store **store,
                                         struct redbucket_error *error)
@@ -171,8 +185,8 @@ static enum redbucket_status add_census(struct redbucket_store **store,
     return status;
 }
 
-enum redbucket_status redbucket_store_open(const char *text, struct redbucket_store **store,
-                                           struct redbucket_error *error)
+static enum redbucket_status open_all(const char *text, struct redbucket_store **store,
+                                      struct redbucket_error *error)
 {
     struct policy_wish wish = {.wanted = false};
     struct redbucket_store *opened = NULL;
@@ -186,6 +200,8 @@ enum redbucket_status redbucket_store_open(const char *text, struct redbucket_st
     if (status == REDBUCKET_OK && opened->ops->lane != NULL)
         status = add_gather(&url, &opened, error);
     if (status == REDBUCKET_OK && opened->ops->far)
+        status = add_guard(&opened, error);
+    if (status == REDBUCKET_OK && opened->ops->far)
         status = add_denial(&url, &opened, error);
     if (status == REDBUCKET_OK && opened->ops->far)
         status = add_lease(&opened, error);
@@ -198,10 +214,24 @@ enum redbucket_status redbucket_store_open(const char *text, struct redbucket_st
     return status;
 }
 
+/* Stores in files take locks on them, which nobody could give back who was cancelled meanwhile. */
+enum redbucket_status redbucket_store_open(const char *text, struct redbucket_store **store,
+                                           struct redbucket_error *error)
+{
+    int before = rbk_guard_begin();
+    enum redbucket_status status = open_all(text, store, error);
+
+    rbk_guard_end(before);
+    return status;
+}
+
 void redbucket_store_close(struct redbucket_store *store)
 {
+    int before = rbk_guard_begin();
+
     if (store != NULL)
         store->ops->close(store);
+    rbk_guard_end(before);
 }
 
 enum redbucket_status redbucket_store_statistics(struct redbucket_store *store,

@@ -6,6 +6,7 @@
  * been begun. When its holder is stopped instead, waiting ends at the deadline with an error.
  */
 #include "embedded.h"
+#include "interrupt.h"
 #include "shm_file.h"
 #include "url.h"
 #include "wait.h"
@@ -18,6 +19,7 @@
 
 /* Seconds for which locks are held at the most, when their holders run. */
 #define SHORTLY 50e-6
+#define NOTICED 0.05
 
 struct shm {
     struct rbk_embedded embedded;
@@ -51,12 +53,14 @@ static int lock_until(pthread_mutex_t *mutex, const struct rbk_deadline *until)
 #endif
 
 /* Waits for a lock that somebody holds, for as long as the call has left to wait. A fiber waits
- * only for as long as a lock is usually held. */
+ * only for as long as a lock is usually held; for a host that looks after its signals, only for as
+ * long as nobody notices, since it holds other locks, and is asked when it holds none. */
 static int wait_for(pthread_mutex_t *mutex, double timeout, double *waited)
 {
     double left = timeout - *waited;
-    bool shortly = rbk_wait_on_fiber() && left > SHORTLY;
-    double most = shortly ? SHORTLY : left;
+    double piece = rbk_wait_on_fiber() ? SHORTLY : rbk_interrupt_wanted() ? NOTICED : left;
+    bool shortly = piece < left;
+    double most = shortly ? piece : left;
     struct rbk_deadline deadline;
     int number;
 

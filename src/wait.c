@@ -5,6 +5,7 @@
 #include "wait.h"
 
 #include "fiber.h"
+#include "interrupt.h"
 #include "moment.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static void sleep_for(double seconds)
     struct timespec pause = {.tv_sec = (time_t)seconds};
 
     pause.tv_nsec = (long)((seconds - (double)pause.tv_sec) * 1e9);
-    while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
+    while (nanosleep(&pause, &pause) != 0 && errno == EINTR && !rbk_interrupted())
         continue;
 }
 
@@ -87,7 +88,7 @@ bool rbk_wait_is_over(void)
 {
     struct rbk_fiber *fiber = rbk_fiber_current();
 
-    return fiber != NULL && rbk_fiber_hurried(fiber);
+    return fiber != NULL ? rbk_fiber_hurried(fiber) : rbk_interrupt_is_over();
 }
 
 bool rbk_wait_on_fiber(void)

@@ -17,7 +17,8 @@
 /* As poll; but `timeout_ms` is at least 0, and it may find nothing ready earlier. */
 int rbk_wait_poll(struct pollfd *polled, size_t len, int timeout_ms);
 
-/* Waits for so many seconds, at least; on a fiber that is hurried, no longer than it has. */
+/* Waits for so many seconds, at least; on a fiber that is hurried, no longer than it has, and no
+ * longer than the host does. Holding no lock. */
 void rbk_wait_pause(double seconds);
 
 /* False for a thread, which is to wait for its condition. On a fiber: lets the mutex go, waits for
@@ -28,7 +29,8 @@ bool rbk_wait_unlocked(pthread_mutex_t *mutex);
 int rbk_wait_errno(void);
 void rbk_wait_errno_clear(void);
 
-/* True on a fiber that nobody waits for any more: nothing that it misses is anybody's fault. */
+/* True when nobody waits any more, for this fiber or in the host of this thread: nothing that is
+ * missed then is anybody's fault. */
 bool rbk_wait_is_over(void);
 
 /* True on a fiber. */

@@ -18,6 +18,7 @@
  *    another machine or after a reboot.
  *  - A full table gives up the bucket that matters least, and counts it, or refuses the new key
  *    with REDBUCKET_ERROR_FULL. It never forgets a key that is being kept out.
+ *  - A thread that is cancelled (pthread_cancel) in a call that waits ends the call first.
  *  - Nothing here prints, exits, installs a signal handler, or reads the locale.
  *
  * Times are seconds, as doubles, and beside them whole microseconds, rounded up.

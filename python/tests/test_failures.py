@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A server that fails is an error of its kind, never an answer, and no message tells a secret."""
 
+import os
+import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -151,9 +155,10 @@ def test_a_full_server(own_server):
         limiter.request(a="k")
 
 
-def interrupted(limiter):
+def interrupted(limiter, ask=None):
     """How long a request goes on after the signal that ends it."""
     sent = []
+    ask = ask or (lambda: limiter.request(a="k"))
 
     def interrupt():
         sent.append(time.monotonic())
@@ -162,7 +167,7 @@ def interrupted(limiter):
     timer = threading.Timer(.2, interrupt)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        limiter.request(a="k")
+        ask()
     took = time.monotonic() - sent[0]
     timer.join()
     return took
@@ -187,6 +192,67 @@ def test_other_threads_run_while_one_waits(silent):
         thread.join()
     assert took < .2
     assert len(steps) > 20
+
+
+def test_a_wait_for_a_connection_is_interrupted(silent):
+    """There is one, and another thread has it."""
+
+    def once():
+        limiter = limiter_of(silent + "?timeout=1500ms&connections=1")
+        other = threading.Thread(target=pytest.raises,
+                                 args=(redbucket.StoreError, limiter.request), kwargs={"a": "k"})
+        other.start()
+        try:
+            return interrupted(limiter, lambda: limiter.state("a", "k"))
+        finally:
+            other.join()
+
+    assert min(once() for _ in range(3)) < .2
+
+
+# Any name is looked up for as long as one likes.
+HANGING = """
+#include <netdb.h>
+#include <unistd.h>
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                struct addrinfo **found)
+{
+    (void)host, (void)service, (void)found;
+    if (hints != NULL && hints->ai_flags & AI_NUMERICHOST)
+        return EAI_NONAME;
+    sleep(20);
+    return EAI_AGAIN;
+}
+"""
+
+WAITS_FOR_A_NAME = """
+import os, signal, threading, time
+import redbucket
+limiter = redbucket.RedisRateLimiter("redis://name.example?timeout=3s")
+limiter.configure(a=redbucket.RateLimit(redbucket.Zone("z", 1)))
+for _ in range(3):
+    timer = threading.Timer(.2, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    timer.start()
+    begun = time.monotonic()
+    try:
+        limiter.request(a="k")
+    except KeyboardInterrupt:
+        print(time.monotonic() - begun - .2, flush=True)
+    timer.join()
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler")
+def test_a_wait_for_a_name_is_interrupted(tmp_path):
+    source, library = tmp_path / "hanging.c", tmp_path / "hanging.so"
+    source.write_text(HANGING)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    done = subprocess.run([sys.executable, "-c", WAITS_FOR_A_NAME], check=True, text=True,
+                          stdout=subprocess.PIPE, timeout=30,
+                          env={**os.environ, "LD_PRELOAD": str(library)})
+    took = [float(line) for line in done.stdout.split()]
+    assert len(took) == 3 and min(took) < .2
 
 
 def test_a_handler_that_raises_nothing_ends_nothing(own_server):

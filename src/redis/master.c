@@ -34,9 +34,9 @@ struct place {
 
 struct live {
     pthread_mutex_t mutex;
-    pthread_cond_t ended; /* a search */
-    bool here;            /* clear: this is a child that has not looked yet */
-    bool searching;       /* a thread is at it */
+    struct rbk_bell ended; /* a search */
+    bool here;             /* clear: this is a child that has not looked yet */
+    bool searching;        /* a thread is at it */
 };
 
 struct rbk_master {
@@ -159,7 +159,7 @@ static enum redbucket_status find_locked(struct rbk_master *master,
     unsigned long long before = master->searches;
 
     while (!master->known && live->searching) {
-        if (!rbk_deadline_await(&live->ended, &live->mutex, deadline))
+        if (!rbk_bell_await(&live->ended, &live->mutex, deadline))
             return rbk_fail(error, REDBUCKET_ERROR_TIMEOUT, -1,
                             "no sentinel has named a master in time");
         if (master->searches != before && master->failure.status != REDBUCKET_OK &&
@@ -208,7 +208,7 @@ static void give_up(const struct leftovers *leftovers)
 static void end_locked(struct rbk_master *master)
 {
     master->live->searching = false;
-    (void)pthread_cond_broadcast(&master->live->ended);
+    rbk_bell_ring_all(&master->live->ended);
 }
 
 /* Listens to the sentinel that answered, no more to another. */

@@ -146,14 +146,14 @@ borrow_locked(struct rbk_pool *pool, const struct rbk_deadline *deadline, struct
             return REDBUCKET_OK;
         }
         rbk_circuit_leave(&pool->circuit, probe);
-        if (!rbk_deadline_await(&pool->live->returned, &pool->live->mutex, deadline)) {
+        if (!rbk_bell_await(&pool->live->returned, &pool->live->mutex, deadline)) {
             /* It may have been told at the last moment; then that was for somebody else. */
-            (void)pthread_cond_signal(&pool->live->returned);
+            rbk_bell_ring(&pool->live->returned);
             return REDBUCKET_ERROR_TIMEOUT;
         }
     }
     /* Whoever else waits for a connection is to be refused as well, not left waiting. */
-    (void)pthread_cond_signal(&pool->live->returned);
+    rbk_bell_ring(&pool->live->returned);
     return REDBUCKET_ERROR_UNAVAILABLE;
 }
 
@@ -165,7 +165,7 @@ static enum redbucket_status put_back(struct rbk_pool *pool, struct rbk_peer *pe
     lock(pool);
     rbk_circuit_leave(&pool->circuit, peer->probe);
     peer->lent = false;
-    (void)pthread_cond_signal(&pool->live->returned);
+    rbk_bell_ring(&pool->live->returned);
     unlock(pool);
     rbk_pool_note(pool, REDBUCKET_ERROR_TIMEOUT, no_time);
     return REDBUCKET_ERROR_TIMEOUT;
@@ -336,7 +336,7 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
     if (down && (status == REDBUCKET_ERROR_TIMEOUT || status == REDBUCKET_ERROR_READONLY))
         drop_idle_locked(pool);
     peer->lent = false;
-    (void)pthread_cond_signal(&pool->live->returned);
+    rbk_bell_ring(&pool->live->returned);
     bool has_news = has_news_locked(pool, &news);
 
     unlock(pool);

@@ -9,6 +9,7 @@
 #ifndef RBK_REDIS_POOL_H
 #define RBK_REDIS_POOL_H
 
+#include "bell.h"
 #include "redis/circuit.h"
 #include "redis/connection.h"
 #include "redis/options.h"
@@ -41,7 +42,7 @@ struct rbk_master;
 /* In memory that a child finds cleared. */
 struct rbk_pool_live {
     pthread_mutex_t mutex;
-    pthread_cond_t returned;
+    struct rbk_bell returned;
     bool here; /* clear: this is a child that has not looked yet */
 };
 

@@ -9,10 +9,10 @@
  */
 #include "redis/resolve.h"
 
+#include "bell.h"
 #include "error.h"
 #include "fork_page.h"
 #include "url.h"
-#include "wait.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -25,8 +25,7 @@
 /* Guarded by `mutex`; but host, service and lookup are the thread's alone while `running`. */
 struct page {
     pthread_mutex_t mutex;
-    pthread_cond_t ended;
-    bool ready;     /* `ended` has been made: not yet, or not in this child */
+    struct rbk_bell ended;
     bool running;   /* a thread is at it */
     bool abandoned; /* the owner has gone, and the thread frees the page */
     unsigned long long answers;
@@ -130,7 +129,7 @@ static void *work(void *data)
         page->addresses = addresses;
     page->running = false;
     page->answers++;
-    (void)pthread_cond_broadcast(&page->ended);
+    rbk_bell_ring_all(&page->ended);
     abandoned = page->abandoned;
     (void)pthread_mutex_unlock(&page->mutex);
     if (abandoned)
@@ -158,28 +157,11 @@ static int start_thread(struct page *page)
     return number;
 }
 
-/* By a clock that nobody can set, which is why zeros won't do for this one. */
-static int make_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    int number = pthread_condattr_init(&attributes);
-
-    if (number != 0)
-        return number;
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    number = pthread_cond_init(condition, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    return number;
-}
-
 static int begin_locked(struct rbk_resolver *resolver)
 {
     struct page *page = resolver->page;
-    int number = page->ready ? 0 : make_condition(&page->ended);
+    int number;
 
-    if (number != 0)
-        return number;
-    page->ready = true;
     page->lookup = resolver->lookup;
     (void)snprintf(page->host, sizeof page->host, "%s", resolver->host);
     (void)snprintf(page->service, sizeof page->service, "%s", resolver->service);
@@ -190,20 +172,12 @@ static int begin_locked(struct rbk_resolver *resolver)
     return number;
 }
 
-/* False when the deadline has passed. May return early. */
-static bool wait_locked(struct page *page, const struct rbk_deadline *deadline)
-{
-    if (rbk_wait_unlocked(&page->mutex))
-        return rbk_deadline_left(deadline) > 0.0;
-    return pthread_cond_timedwait(&page->ended, &page->mutex, &deadline->at) != ETIMEDOUT;
-}
-
 static bool await_locked(struct page *page, const struct rbk_deadline *deadline)
 {
     unsigned long long before = page->answers;
 
     while (page->answers == before) {
-        if (!wait_locked(page, deadline))
+        if (!rbk_bell_await(&page->ended, &page->mutex, deadline))
             return page->answers != before;
     }
     return true;

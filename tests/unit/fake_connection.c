@@ -5,6 +5,8 @@
  */
 #include "fake_connection.h"
 
+#include "bell.h"
+
 #include "test.h"
 
 #include <errno.h>
@@ -173,14 +175,10 @@ const char *rbk_connection_failure(const struct rbk_connection *connection)
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until);
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until);
-int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until);
+bool __real_rbk_bell_await(struct rbk_bell *bell, pthread_mutex_t *mutex,
+                           const struct rbk_deadline *deadline);
+bool __wrap_rbk_bell_await(struct rbk_bell *bell, pthread_mutex_t *mutex,
+                           const struct rbk_deadline *deadline);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -192,19 +190,10 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
     return outcome;
 }
 
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until)
-{
-    int outcome;
-
-    (void)atomic_fetch_add(&fake_server.waiting, 1);
-    outcome = __real_pthread_cond_clockwait(cond, mutex, clock, until);
-    return outcome == 0 && atomic_fetch_sub(&fake_server.late, 1) > 0 ? ETIMEDOUT : outcome;
-}
-
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until)
+bool __wrap_rbk_bell_await(struct rbk_bell *bell, pthread_mutex_t *mutex,
+                           const struct rbk_deadline *deadline)
 {
     (void)atomic_fetch_add(&fake_server.waiting, 1);
-    return __real_pthread_cond_timedwait(cond, mutex, until);
+    return __real_rbk_bell_await(bell, mutex, deadline) &&
+           atomic_fetch_sub(&fake_server.late, 1) <= 0;
 }

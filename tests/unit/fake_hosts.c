@@ -4,8 +4,11 @@
  */
 #include "fake_hosts.h"
 
+#include "bell.h"
+
 #include "error.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -242,14 +245,10 @@ enum redbucket_status rbk_connection_call(struct rbk_connection *connection,
 /* ---- Time ----------------------------------------------------------------------------------- */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until);
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until);
-int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until);
+bool __real_rbk_bell_await(struct rbk_bell *bell, pthread_mutex_t *mutex,
+                           const struct rbk_deadline *deadline);
+bool __wrap_rbk_bell_await(struct rbk_bell *bell, pthread_mutex_t *mutex,
+                           const struct rbk_deadline *deadline);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -262,19 +261,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 }
 
 /* Until it is told: nobody in here waits for time to pass. */
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until)
+bool __wrap_rbk_bell_await(struct rbk_bell *bell, pthread_mutex_t *mutex,
+                           const struct rbk_deadline *deadline)
 {
-    (void)clock;
-    (void)until;
-    (void)atomic_fetch_add(&fake_hosts.waiting, 1);
-    return pthread_cond_wait(cond, mutex);
-}
+    const struct rbk_deadline never = {.set = true, .at.tv_sec = INT_MAX};
 
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until)
-{
-    (void)until;
+    (void)deadline;
     (void)atomic_fetch_add(&fake_hosts.waiting, 1);
-    return pthread_cond_wait(cond, mutex);
+    return __real_rbk_bell_await(bell, mutex, &never);
 }

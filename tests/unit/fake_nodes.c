@@ -5,6 +5,8 @@
  */
 #include "fake_nodes.h"
 
+#include "bell.h"
+
 #include "error.h"
 #include "wire/call.h"
 
@@ -308,10 +310,8 @@ void rbk_connections_call(struct rbk_exchange *exchanges, size_t len,
  */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until);
+bool __wrap_rbk_bell_await(struct rbk_bell *bell, pthread_mutex_t *mutex,
+                           const struct rbk_deadline *deadline);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -322,28 +322,14 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 }
 
 /* Nobody else is there who could give anything back. */
-static int wait_in_vain(const struct timespec *until)
+bool __wrap_rbk_bell_await(struct rbk_bell *bell, pthread_mutex_t *mutex,
+                           const struct rbk_deadline *deadline)
 {
-    double end = (double)until->tv_sec + (double)(until->tv_nsec + 1) * 1e-9;
+    double end = (double)deadline->at.tv_sec + (double)(deadline->at.tv_nsec + 1) * 1e-9;
 
+    (void)bell;
+    (void)mutex;
     if (end > fake_nodes.now)
         fake_nodes.now = end;
-    return ETIMEDOUT;
-}
-
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until)
-{
-    (void)cond;
-    (void)mutex;
-    (void)clock;
-    return wait_in_vain(until);
-}
-
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until)
-{
-    (void)cond;
-    (void)mutex;
-    return wait_in_vain(until);
+    return false;
 }

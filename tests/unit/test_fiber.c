@@ -3,6 +3,7 @@
  * Fibers: going in and out of functions, what they wait for, and what becomes of those that nobody
  * waits for any more.
  */
+#include "bell.h"
 #include "deadline.h"
 #include "fiber.h"
 #include "processes.h"
@@ -303,7 +304,7 @@ static void test_what_lasts_no_time_is_no_wait(void **state)
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static struct rbk_bell bell;
 static bool holds;
 
 static void await(void *data)
@@ -314,7 +315,7 @@ static void await(void *data)
     pthread_mutex_lock(&mutex);
     while (!holds) {
         note("look ");
-        assert_int_equal(rbk_deadline_await(&condition, &mutex, &deadline), data == NULL);
+        assert_int_equal(rbk_bell_await(&bell, &mutex, &deadline), data == NULL);
         if (data != NULL)
             break;
     }

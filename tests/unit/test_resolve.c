@@ -4,6 +4,7 @@
  */
 #include "caller.h"
 #include "processes.h"
+#include "redbucket/interrupt.h"
 #include "redis/resolve.h"
 #include "test.h"
 
@@ -14,6 +15,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/time.h>
 
 /* What the look-up of the test does. Shared with a child, so that it does it there too. */
 static struct {
@@ -330,6 +332,38 @@ static void a_child_looks_up_for_itself(void **state)
     rbk_resolver_destroy(resolver);
 }
 
+static void take_signal(int number)
+{
+    (void)number;
+}
+
+static bool has_had_enough(void *data)
+{
+    (void)data;
+    return true;
+}
+
+static void a_host_may_leave_at_a_signal(void **state)
+{
+    const struct sigaction action = {.sa_handler = take_signal};
+    const struct itimerval once = {.it_value.tv_usec = 50000};
+    struct rbk_resolver *resolver = make_resolver("name.example");
+    struct found found;
+    double began = test_now();
+
+    (void)state;
+    world.hangs = true;
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    redbucket_thread_interrupt(has_had_enough, NULL);
+    assert_int_equal(setitimer(ITIMER_REAL, &once, NULL), 0);
+    assert_int_equal(find(resolver, LONG_S, &found), REDBUCKET_ERROR_TIMEOUT);
+    redbucket_thread_interrupt(NULL, NULL);
+    assert_true(test_now() - began < LONG_S / 2);
+    (void)sem_post(&world.go);
+    await_answers(1);
+    rbk_resolver_destroy(resolver);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +375,7 @@ int main(void)
         cmocka_unit_test(many_threads_wait_for_one_look_up),
         cmocka_unit_test(a_late_look_up_outlives_its_owner),
         cmocka_unit_test(a_child_looks_up_for_itself),
+        cmocka_unit_test(a_host_may_leave_at_a_signal),
     };
 
     return cmocka_run_group_tests_name("resolve", tests, NULL, NULL);
