@@ -88,8 +88,6 @@ const struct soak_role soak_roles[SOAK_WORKERS] = {
     [SOAK_W_PYTHON] = {"python", SOAK_REDIS, true},
 };
 
-/* ---- Stores --------------------------------------------------------------------------------- */
-
 static void hear(void *data, enum redbucket_event event, const char *message)
 {
     struct soak_worker *worker = data;
