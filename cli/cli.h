@@ -46,6 +46,7 @@ struct cli_command;
  *   option_limits   the texts of -l, in the order given
  *   config_path     the configuration file that was read, or NULL when there was none
  *   store_url       the store to use: -s, $REDBUCKET_STORE, the file's, the default
+ *   only_look       the command asks for nothing: a store that isn't there is not made
  *   store_origin    which of these it is: "-s", "$REDBUCKET_STORE", "FILE:LINE", "default store"
  *   limits          every limit; each pointed to, since a named limit must not be copied
  *   exit_status     what rbk_cli_option() wants the command to end with, after CLI_OPTION_STOP
@@ -55,6 +56,7 @@ struct cli_context {
     const char *config_option;
     const char *store_option;
     bool json;
+    bool only_look;
     const char **option_limits;
     size_t option_limits_len;
     char *config_path;

@@ -187,6 +187,36 @@ int rbk_cli_limiter_create(const struct cli_context *context, struct redbucket_s
     return CLI_DONE;
 }
 
+/* Who only looks makes nothing, unless the URL says itself what is to be. Freed by the caller; NULL
+ * without memory. */
+static char *url_to_open(const struct cli_context *context)
+{
+    const char *url = context->store_url;
+    const char *query = strchr(url, '?');
+    char *longer;
+
+    if (!context->only_look || strncmp(url, "shm:", strlen("shm:")) != 0 ||
+        (query != NULL && strstr(query, "create=") != NULL))
+        return strdup(url);
+    return asprintf(&longer, "%s%screate=no", url, query == NULL ? "?" : "&") < 0 ? NULL : longer;
+}
+
+static enum redbucket_status open_store(const struct cli_context *context,
+                                        struct redbucket_store **store,
+                                        struct redbucket_error *error)
+{
+    enum redbucket_status status = REDBUCKET_ERROR_MEMORY;
+    char *url = url_to_open(context);
+
+    if (url == NULL)
+        snprintf(error->message, sizeof(error->message), "out of memory");
+    else
+        status = redbucket_store_open(url, store, error);
+    error->status = status;
+    free(url);
+    return status;
+}
+
 int rbk_cli_open(const struct cli_context *context, struct redbucket_store **store,
                  struct redbucket_limiter **limiter)
 {
@@ -196,7 +226,7 @@ int rbk_cli_open(const struct cli_context *context, struct redbucket_store **sto
 
     *store = NULL;
     *limiter = NULL;
-    if (redbucket_store_open(context->store_url, store, &error) != REDBUCKET_OK)
+    if (open_store(context, store, &error) != REDBUCKET_OK)
         return rbk_cli_fail(rbk_cli_exit_of(error.status), context->store_origin, "%s: %s",
                             rbk_cli_mask_url(context->store_url, url), error.message);
     result = rbk_cli_limiter_create(context, *store, limiter);

@@ -152,6 +152,9 @@ static int run(struct cli_context *context, int argc, char **argv)
 
     if (result == CLI_OPTION_STOP)
         return context->exit_status;
+    context->only_look = true;
+    if (result == CLI_DONE)
+        result = rbk_walk_check_zone(keys.plan.zone);
     if (result == CLI_DONE)
         result = rbk_cli_configure(context);
     if (result == CLI_DONE && optind < argc)

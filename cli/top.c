@@ -324,11 +324,9 @@ static int configure(struct cli_context *context, int argc, char **argv, struct 
         return CLI_OPTION_STOP;
     if (optind < argc)
         return rbk_cli_fail(CLI_USAGE, "top", "\"%.60s\": expected no argument", argv[optind]);
-    if (top->plan.zone != NULL &&
-        (top->plan.zone[0] == '\0' || strlen(top->plan.zone) > REDBUCKET_ZONE_MAX))
-        return rbk_cli_fail(CLI_USAGE, "--zone", "\"%.60s\": expected 1 to %d bytes",
-                            top->plan.zone, REDBUCKET_ZONE_MAX);
-    return rbk_cli_configure(context);
+    context->only_look = true;
+    result = rbk_walk_check_zone(top->plan.zone);
+    return result == CLI_DONE ? rbk_cli_configure(context) : result;
 }
 
 static int run(struct cli_context *context, int argc, char **argv)

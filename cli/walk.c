@@ -9,6 +9,14 @@
 
 #include <string.h>
 
+int rbk_walk_check_zone(const char *zone)
+{
+    if (zone == NULL || (zone[0] != '\0' && strlen(zone) <= REDBUCKET_ZONE_MAX))
+        return CLI_DONE;
+    return rbk_cli_fail(CLI_USAGE, "--zone", "\"%.60s\": expected 1 to %d bytes", zone,
+                        REDBUCKET_ZONE_MAX);
+}
+
 uint64_t rbk_walk_pace(const struct cli_context *context)
 {
     const bool embedded = strncmp(context->store_url, "memory:", strlen("memory:")) == 0 ||

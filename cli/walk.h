@@ -20,6 +20,9 @@ struct cli_walk_plan {
     uint64_t pace;
 };
 
+/* Refuses what can be no zone's name; NULL is none. CLI_DONE or CLI_USAGE. */
+int rbk_walk_check_zone(const char *zone);
+
 /* The default for the store of the context. */
 uint64_t rbk_walk_pace(const struct cli_context *context);
 

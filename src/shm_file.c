@@ -62,6 +62,11 @@ static enum redbucket_status fail(const struct opening *opening, enum redbucket_
     return rbk_fail(opening->error, status, -1, "shm:%s: %s", opening->wanted->name, what);
 }
 
+static enum redbucket_status fail_missing(const struct opening *opening)
+{
+    return fail(opening, REDBUCKET_ERROR_UNAVAILABLE, "there is no such store");
+}
+
 static enum redbucket_status fail_system(const struct opening *opening, const char *what)
 {
     char text[320];
@@ -298,6 +303,8 @@ static enum redbucket_status adopt(const struct opening *opening, int fd, bool *
     if (status != REDBUCKET_OK)
         return status;
     if (!of_this_boot(opening, &header)) {
+        if (opening->wanted->no_other)
+            return fail_missing(opening);
         status = discard(opening, fd, &file);
         *again = status == REDBUCKET_OK;
         return status;
@@ -315,7 +322,7 @@ static enum redbucket_status turn(const struct opening *opening, bool *again)
     int fd = open(opening->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (fd < 0 && errno == ENOENT)
-        return create(opening, again);
+        return opening->wanted->no_other ? fail_missing(opening) : create(opening, again);
     if (fd < 0)
         return errno == ELOOP ? fail(opening, REDBUCKET_ERROR_FOREIGN, "is a symbolic link")
                               : fail_system(opening, "can't be opened");

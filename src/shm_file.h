@@ -41,6 +41,7 @@ struct rbk_shm_wanted {
     size_t size;
     unsigned mode;
     double timeout; /* seconds to wait for another process that replaces an old file */
+    bool no_other;  /* than one that is there: nothing is made, nothing is removed */
 };
 
 struct rbk_shm_file {

@@ -137,11 +137,22 @@ static enum redbucket_status check_name(const char *name, struct redbucket_error
     return REDBUCKET_OK;
 }
 
+static enum redbucket_status read_create(const struct rbk_url *url, bool *no_other,
+                                         struct redbucket_error *error)
+{
+    const char *text = rbk_url_get(url, "create");
+
+    *no_other = text != NULL && strcmp(text, "no") == 0;
+    if (text == NULL || *no_other || strcmp(text, "yes") == 0)
+        return REDBUCKET_OK;
+    return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: create: expected yes or no");
+}
+
 static enum redbucket_status configure(const struct rbk_url *url, struct rbk_shm_wanted *wanted,
                                        struct redbucket_error *error)
 {
     enum redbucket_status status =
-        rbk_url_known(url, "size mode timeout on_error local_share", error);
+        rbk_url_known(url, "size mode timeout create on_error local_share", error);
 
     wanted->name = url->body;
     wanted->timeout = RBK_TIMEOUT_DEFAULT;
@@ -153,6 +164,8 @@ static enum redbucket_status configure(const struct rbk_url *url, struct rbk_shm
         status = rbk_url_mode(url, "mode", &wanted->mode, error);
     if (status == REDBUCKET_OK)
         status = rbk_url_duration(url, "timeout", &wanted->timeout, error);
+    if (status == REDBUCKET_OK)
+        status = read_create(url, &wanted->no_other, error);
     return status;
 }
 

@@ -240,9 +240,10 @@ redbucket_limit_check(const struct redbucket_limit *limit, struct redbucket_erro
  *   memory:[?size=64m]
  *       in this process. `grow=yes` instead of a bound: the table grows with its live buckets,
  * gives up nothing and is never full, for traffic that is replayed rather than served.
- *   shm:NAME[?size=16m][&mode=0600][&timeout=1s]
+ *   shm:NAME[?size=16m][&mode=0600][&timeout=1s][&create=yes]
  *       in shared memory of this machine, made by whoever comes first. A size or a mode unlike the
- *       existing one is refused. `timeout` bounds a decision that waits for another process.
+ *       existing one is refused. `timeout` bounds a decision that waits for another process. With
+ *       `create=no` nothing is made: where there is none, it is ERROR_UNAVAILABLE.
  *
  *   redis://[user[:password]@]host[:port][/db], unix://[user[:password]@]/path[?db=N]
  *       on a Redis or Valkey server. rediss:// with TLS.

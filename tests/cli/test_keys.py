@@ -34,7 +34,22 @@ class KeysTest(CommandTest):
 
 
 class InSharedMemory(KeysTest):
+    def test_no_store_is_made_by_looking(self):
+        path = "/dev/shm/redbucket-nowhere"
+        for command in (("keys",), ("keys", "ip=1"), ("top", "--once")):
+            for url in ("shm:redbucket-nowhere", "shm:redbucket-nowhere?timeout=2s"):
+                self.assert_fails(3, f"-s: {url}: shm:redbucket-nowhere: there is no such store",
+                                  "-s", url, *LIMITS, *command)
+                self.assertFalse(os.path.exists(path))
+        try:
+            self.assert_prints(0, "0 buckets\n", "-s", "shm:redbucket-nowhere?create=yes", "keys")
+            self.assert_prints(0, "0 buckets\n", "-s", "shm:redbucket-nowhere?create=no", "keys")
+            self.assert_prints(0, "0 buckets\n", "-s", "shm:redbucket-nowhere", "keys")
+        finally:
+            os.unlink(path)
+
     def test_an_empty_store_has_none(self):
+        self.ask(*LIMITS, "peek", "ip=192.0.2.7")
         self.assert_prints(0, "0 buckets\n", "keys")
         self.assertEqual(self.objects("keys"), [])
 

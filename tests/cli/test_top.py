@@ -47,7 +47,13 @@ class Traffic(threading.Thread):
             time.sleep(0.02)
 
 
-class Frames(CommandTest):
+class TopTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.ask(*LIMIT, "peek", "ip=busy")  # looking makes no store
+
+
+class Frames(TopTest):
     def test_an_empty_store_has_a_frame(self):
         status, out, err = self.run_command("top", "--interval", "100ms")
         self.assertEqual((status, err), (0, ""))
@@ -215,7 +221,7 @@ class Terminal:
         return termios.tcgetattr(self.slave) == self.before and self.output.endswith(LEAVE)
 
 
-class OnATerminal(CommandTest):
+class OnATerminal(TopTest):
     def start_top(self, *arguments, **options):
         terminal = Terminal(self, "top", "--interval", "200ms", *arguments, **options)
         terminal.until(lambda: terminal.pages())

@@ -186,6 +186,28 @@ static void test_another_boot(void **state)
     }
 }
 
+/* Who only looks makes none, and leaves another boot's for who will. */
+static void test_nothing_is_made_by_looking(void **state)
+{
+    struct redbucket_store *store = NULL;
+    struct stat before, after;
+    struct shm_place place;
+
+    (void)state;
+    shm_place_make(&place);
+    shm_expect(&place, "?create=no", REDBUCKET_ERROR_UNAVAILABLE, ": there is no such store");
+    assert_int_equal(access(place.path, F_OK), -1);
+    make_old(&place, false);
+    assert_int_equal(stat(place.path, &before), 0);
+    shm_expect(&place, "?create=no", REDBUCKET_ERROR_UNAVAILABLE, ": there is no such store");
+    assert_int_equal(stat(place.path, &after), 0);
+    assert_true(before.st_ino == after.st_ino);
+    assert_int_equal(shm_open_store(&place, "?create=yes", &store, NULL), REDBUCKET_OK);
+    redbucket_store_close(store);
+    assert_int_equal(shm_open_store(&place, "?create=no&timeout=2s", &store, NULL), REDBUCKET_OK);
+    test_store_drop(place.url, store);
+}
+
 /* Who still has the old one mapped goes on with it, and disturbs nobody. */
 static void test_removed_while_open(void **state)
 {
@@ -285,10 +307,14 @@ static void test_an_old_file_is_held(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_size_and_mode),       cmocka_unit_test(test_absurd_size),
-        cmocka_unit_test(test_made_once),           cmocka_unit_test(test_another_boot),
-        cmocka_unit_test(test_removed_while_open),  cmocka_unit_test(test_a_child_keeps_no_lock),
+        cmocka_unit_test(test_size_and_mode),
+        cmocka_unit_test(test_absurd_size),
+        cmocka_unit_test(test_made_once),
+        cmocka_unit_test(test_another_boot),
+        cmocka_unit_test(test_removed_while_open),
+        cmocka_unit_test(test_a_child_keeps_no_lock),
         cmocka_unit_test(test_an_old_file_is_held),
+        cmocka_unit_test(test_nothing_is_made_by_looking),
     };
 
     return cmocka_run_group_tests_name("shm-made", tests, NULL, test_clean_up);
