@@ -27,7 +27,7 @@ from . import _core
 from ._open import from_url
 from ._patience import Patience
 from .base import StoreRateLimiter
-from .data import RateLimit, Response
+from .data import Health, RateLimit, Response, State, Statistics
 from .errors import StoreError
 from .permits import AsyncPermit, Permitting
 
@@ -363,6 +363,30 @@ class AsyncRateLimiter(Permitting[AsyncPermit]):
         for first in range(0, len(pairs), MANY):
             responses += await self._many(pairs[first:first + MANY])
         return responses if return_exceptions else StoreRateLimiter._checked(responses)
+
+    # ---- Looking -----------------------------------------------------------------------------
+
+    async def _look(self, call: Callable[..., Any], *args: Any) -> Any:
+        """In a thread of the loop's, since these wait for a server, or for a process that holds a
+        lock. They are rare, and have no need to go with others."""
+        if not self._waits:
+            return call(*args)
+        return await asyncio.get_running_loop().run_in_executor(None, call, *args)
+
+    async def state(self, limit: str, key: Any) -> Optional[State]:
+        """The bucket of a key under a limit as it is stored, or None when there is none."""
+        state: Optional[State] = await self._look(self.limiter.state, limit, key)
+        return state
+
+    async def statistics(self) -> Statistics:
+        """What the store has counted."""
+        statistics: Statistics = await self._look(self.limiter.statistics)
+        return statistics
+
+    async def check(self) -> Health:
+        """Asks the store whether it is there and how it is; raises as a request would."""
+        health: Health = await self._look(self.limiter.check)
+        return health
 
     # ---- Ending ------------------------------------------------------------------------------
 

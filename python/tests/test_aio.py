@@ -293,3 +293,23 @@ def test_outside_of_a_loop(shared):
     coroutine = shared.aio.request(a="k")
     with pytest.raises(RuntimeError, match="no running event loop"):
         coroutine.send(None)
+
+
+@pytest.mark.parametrize("url", ["memory:", "shm:redbucket-test-{}-look?size=64k"])
+def test_looking_at_stores_of_this_machine(url):
+    url = url.format(os.getpid())
+
+    async def main():
+        async with redbucket.aio.AsyncRateLimiter(url) as limiter:
+            limiter.configure(a=redbucket.RateLimit(redbucket.Zone("a", 1e-3), burst=9))
+            assert await limiter.state("a", "k") is None
+            await limiter.request(a="k")
+            assert (await limiter.state("a", "k")).value == 1
+            assert (await limiter.statistics()).accepted == 1
+            assert (await limiter.check()).method == "table"
+
+    try:
+        asyncio.run(main())
+    finally:
+        if url.startswith("shm:"):
+            os.unlink("/dev/shm/" + url[4:].partition("?")[0])

@@ -51,6 +51,22 @@ def test_answers_are_those_of_the_limiter(limiter, run):
     run(main())
 
 
+def test_looking_tells_what_the_limiter_tells(limiter, run):
+    async def main():
+        assert await limiter.aio.state("a", "k") is None
+        await limiter.aio.request(a="k", cost=3)
+        assert await limiter.aio.state("a", "k") == limiter.state("a", "k")
+        assert (await limiter.aio.state("a", "k")).value == pytest.approx(3, abs=.01)
+        assert (await limiter.aio.statistics()).accepted == limiter.statistics().accepted == 1
+        health = await limiter.aio.check()
+        assert health.server == limiter.check().server and health.round_trip > 0
+        for wrong in (limiter.aio.state("none", "k"), limiter.aio.state("a", None)):
+            with pytest.raises((LookupError, TypeError, ValueError)):
+                await wrong
+
+    run(main())
+
+
 def test_faults_are_found_before_anything_is_sent(limiter, run):
     async def fault(*args, **named):
         try:
@@ -246,6 +262,28 @@ async def until_it_works(aio):
         except StoreError:
             await asyncio.sleep(0.01)
     raise AssertionError("it never works again")
+
+
+def test_looking_at_a_server_that_hangs_doesnt_stop_the_loop(own_server, run):
+    async def main():
+        limiter = RedisRateLimiter(own_server.url(), timeout=0.3)
+        limiter.configure(limits())
+        await limiter.aio.request(a="k")
+        ticks = 0
+        with stopped(own_server):
+            looks = [asyncio.ensure_future(look) for look in (limiter.aio.state("a", "k"),
+                                                              limiter.aio.check())]
+            assert (await limiter.aio.statistics()).accepted == 1
+            while not all(one.done() for one in looks):
+                await asyncio.sleep(0.01)
+                ticks += 1
+        assert all(isinstance(one.exception(), StoreError) for one in looks)
+        assert ticks > 2
+        limiter.close()
+        with pytest.raises(RuntimeError):
+            await limiter.aio.check()
+
+    run(main())
 
 
 def test_a_server_that_is_killed_and_comes_back(own_server, own_limiter, run):
