@@ -392,9 +392,8 @@ static void a_shm_stores_url_is_checked(void **state)
     assert_no_store("shm:a%2fb", "store URL: shm: expected a name without /, not \"a/b\"");
     assert_no_store("shm:.", "store URL: shm: expected a name without /, not \".\"");
     assert_no_store("shm:%2e.", "store URL: shm: expected a name without /, not \"..\"");
-    assert_no_store(
-        "shm:a?grow=yes",
-        "store URL: unknown parameter \"grow\": shm: has size mode timeout create on_error local_share");
+    assert_no_store("shm:a?grow=yes", "store URL: unknown parameter \"grow\": shm: has size mode "
+                                      "timeout create on_error local_share");
     assert_no_store("shm:a?create=maybe", "store URL: create: expected yes or no");
     assert_no_store("shm:a?mode=0777", "store URL: mode: expected an octal mode from 0600 to 0666");
     assert_no_store("shm:a?size=1x",
