@@ -21,6 +21,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,10 +207,38 @@ static double time_back(struct worker *worker)
     return now_s() - begin_s;
 }
 
+/* Somebody who asks the servers past the network, and notes how long that takes: a store can't be
+ * back before they are. */
+struct probe {
+    struct behind *behind;
+    atomic_bool ending;
+};
+
+static void *ask_past_it(void *data)
+{
+    struct probe *probe = data;
+
+    while (!atomic_load(&probe->ending)) {
+        double begin_s = now_s();
+        double value;
+
+        (void)behind_value(probe->behind, "no", "key", &value);
+        sleepers_note(begin_s, now_s(), now_s() - begin_s);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return NULL;
+}
+
 static double come_back(struct run *run)
 {
+    struct probe probe = {.behind = run->behind};
+    pthread_t thread;
     double begin_s = now_s();
-    double worst = run->python != NULL ? python_back(run->python, &run->leased, &run->denied) : 0.0;
+    double worst;
+
+    if (pthread_create(&thread, NULL, ask_past_it, &probe) != 0)
+        abort();
+    worst = run->python != NULL ? python_back(run->python, &run->leased, &run->denied) : 0.0;
 
     for (int i = 0; i < CLIENTS && run->python == NULL; i++) {
         double took = time_back(&run->workers[i]);
@@ -217,6 +246,8 @@ static double come_back(struct run *run)
         worst = took > worst ? took : worst;
     }
     kept_end();
+    atomic_store(&probe.ending, true);
+    (void)pthread_join(thread, NULL);
     if (worst > BACK_S + 10.0 * sleepers_late(begin_s, now_s()))
         fault("not back %.1f s after the faults", worst);
     return worst;
