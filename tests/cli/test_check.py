@@ -2,9 +2,13 @@
 """check and bench."""
 
 import os
+import sys
 import unittest
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 from command import CommandTest
+import server as servers
 
 
 class Check(CommandTest):
@@ -112,12 +116,18 @@ class Bench(CommandTest):
                                answer["decisions"] / answer["seconds"], delta=1)
         latency = answer["latency"]
         self.assertTrue(0 < latency["p50"] <= latency["p99"] <= latency["max"] < 10, latency)
+        self.assertTrue(0 < latency["timed"] < answer["decisions"], answer)
+
+    def test_all_that_a_server_decides_is_timed(self):
+        with servers.Server("redis") as server:
+            answer = self.ask("-s", server.url("unix"), "bench", "--seconds", "0.2")
+        self.assertEqual(answer["latency"]["timed"], answer["decisions"])
 
     def test_text_for_people(self):
         status, out, err = self.run_command("bench", "--seconds=50ms", "--threads=2", "--keys=100")
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, rf"\Astore: {self.store}\nload: threads 2, keys 100, [\d.]+ s\n"
-                              r"decisions: \d+ a second\nlatency: mean [\d.]+ us, p50 [\d.]+ us, "
+                              r"decisions: \d+ a second\nlatency: mean [\d.]+ us; of \d+ timed, p50 [\d.]+ us, "
                               r"p99 [\d.]+ us, max [\d.]+ us\n\Z")
 
     def test_it_leaves_the_store_as_it_was(self):
