@@ -221,9 +221,15 @@ enum redbucket_status rbk_resolve(struct rbk_resolver *resolver,
                                   struct rbk_addresses *addresses, const char **reason)
 {
     enum redbucket_status status;
+    int failure =
+        look_up(getaddrinfo, resolver->host, resolver->service, AI_NUMERICHOST, addresses);
 
-    if (look_up(getaddrinfo, resolver->host, resolver->service, AI_NUMERICHOST, addresses) == 0)
+    if (failure == 0)
         return REDBUCKET_OK;
+    /* An address that there was no memory to read is none to look up, in a thread that takes more.
+     */
+    if (failure == EAI_MEMORY)
+        return tell(failure, ENOMEM, reason);
     (void)pthread_mutex_lock(&resolver->page->mutex);
     status = find_locked(resolver, deadline, reason);
     if (status == REDBUCKET_OK)
