@@ -64,7 +64,8 @@ static bool by_tls(const char *query, char *url, size_t size)
     start();
     if (server->tls_port == 0)
         return false;
-    test_server_url(server, TEST_BY_TLS, query, url, size);
+    (void)snprintf(url, size, "rediss://127.0.0.1:%d?ca=%s/ca.pem&%s", server->tls_port,
+                   server->directory, query);
     return true;
 }
 
