@@ -384,16 +384,13 @@ const struct cli_command rbk_cli_top_command = {
             "  --zone ZONE   only buckets of this zone\n"
             "  --pace N      at most so many steps a second, of some 100 keys each; 0: any\n"
             "\n"
-            "taken/s is at least what a key was granted: what ran empty between two passes\n"
-            "is not seen. \"!\" marks keys that are kept out, the next request being rejected.\n"
+            "taken/s is at least what a key was granted; \"!\" marks keys that are kept out.\n"
             "A table counts what its limits accept and reject, by zone. A server counts\n"
-            "nothing and knows no rates: who is kept out is told by the limits here, and\n"
-            "rejections by the services that ask (redbucket_zone_rejected_requests_total).\n"
+            "nothing and knows no rates: who is kept out is told by the limits here.\n"
             "\n"
             "Exit status: 0 done, 2 usage or configuration, 3 store failed.\n"
             "\n"
             "Examples:\n"
-            "  redbucket top --once\n"
             "  redbucket -s redis://localhost -l ip:5/s,burst=10 top\n",
     .options = options,
     .run = run,

@@ -30,7 +30,7 @@ class Help(CommandTest):
                 status, out, err = self.run_command(command, "--help")
                 self.assertEqual((status, err), (0, ""))
                 self.assertTrue(out.startswith(f"usage: redbucket {command}"), out)
-                self.assert_fits(out, 24 if command != "top" else 27)
+                self.assert_fits(out, 24)
                 self.assertIn("Exit status:", out)
                 self.assertIn("Examples:", out)
 
