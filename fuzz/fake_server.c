@@ -5,6 +5,7 @@
  */
 #include "fake_server.h"
 
+#include "bell.h"
 #include "deadline.h"
 #include "moment.h"
 #include "redis/dial.h"
@@ -282,7 +283,8 @@ enum redbucket_status rbk_resolve(struct rbk_resolver *resolver,
     return REDBUCKET_OK;
 }
 
-/* ---- In the place of deadline.c and wait.c -------------------------------------------------- */
+/* ---- In the place of deadline.c, bell.c and wait.c --------------------------------------------
+ */
 
 double rbk_monotonic_now(void)
 {
@@ -311,10 +313,20 @@ int rbk_deadline_left_ms(const struct rbk_deadline *deadline)
     return left < INT_MAX ? (int)left : INT_MAX;
 }
 
-bool rbk_deadline_await(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                        const struct rbk_deadline *deadline)
+void rbk_bell_ring(struct rbk_bell *bell)
 {
-    (void)condition;
+    (void)bell;
+}
+
+void rbk_bell_ring_all(struct rbk_bell *bell)
+{
+    (void)bell;
+}
+
+bool rbk_bell_await(struct rbk_bell *bell, pthread_mutex_t *mutex,
+                    const struct rbk_deadline *deadline)
+{
+    (void)bell;
     (void)mutex;
     rbk_fake.now += rbk_deadline_left(deadline);
     return false;
@@ -342,6 +354,11 @@ bool rbk_wait_unlocked(pthread_mutex_t *mutex)
 int rbk_wait_errno(void)
 {
     return errno;
+}
+
+void rbk_wait_errno_clear(void)
+{
+    errno = 0;
 }
 
 bool rbk_wait_is_over(void)
