@@ -45,6 +45,7 @@ typedef _Atomic uint64_t soak_count;
 enum soak_measure {
     SOAK_HEAP,        /* bytes that are allocated */
     SOAK_RSS,         /* KiB of memory that it holds */
+    SOAK_DATA,        /* KiB that it has asked the system for, touched or not */
     SOAK_DESCRIPTORS, /* that are open */
     SOAK_THREADS,
     SOAK_MAPPINGS,

@@ -75,15 +75,16 @@ static uint64_t lines(const char *path)
     return count;
 }
 
-static uint64_t resident_kib(void)
+/* What a line of such a file says behind `word`, in KiB. */
+static uint64_t kib_of(const char *path, const char *word)
 {
-    FILE *file = fopen("/proc/self/smaps_rollup", "re");
+    FILE *file = fopen(path, "re");
     char line[128];
     uint64_t kib = 0;
 
     while (file != NULL && kib == 0 && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "Rss:", 4) == 0)
-            kib = strtoull(line + 4, NULL, 10);
+        if (strncmp(line, word, strlen(word)) == 0)
+            kib = strtoull(line + strlen(word), NULL, 10);
     }
     if (file != NULL)
         (void)fclose(file);
@@ -100,7 +101,8 @@ static uint64_t heap_bytes(void)
 void soak_measure(soak_count measures[SOAK_MEASURES])
 {
     atomic_store(&measures[SOAK_HEAP], heap_bytes());
-    atomic_store(&measures[SOAK_RSS], resident_kib());
+    atomic_store(&measures[SOAK_RSS], kib_of("/proc/self/smaps_rollup", "Rss:"));
+    atomic_store(&measures[SOAK_DATA], kib_of("/proc/self/status", "VmData:"));
     atomic_store(&measures[SOAK_DESCRIPTORS], entries("/proc/self/fd") - 3);
     atomic_store(&measures[SOAK_THREADS], entries("/proc/self/task") - 2);
     atomic_store(&measures[SOAK_MAPPINGS], lines("/proc/self/maps"));

@@ -69,9 +69,9 @@ class Shared:
         self.add(name, min(at, BINS - 1))
 
 
-def resident_kib():
-    with open("/proc/self/smaps_rollup", encoding="ascii") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("Rss:"))
+def kib_of(path, word):
+    with open(path, encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(word))
 
 
 def measure(shared, name):
@@ -79,7 +79,7 @@ def measure(shared, name):
     info = libc.mallinfo2()
     with open("/proc/self/maps", encoding="ascii") as file:
         mappings = sum(1 for _ in file)
-    measures = (info.uordblks + info.hblkhd + sys.getallocatedblocks() * BLOCK, resident_kib(),
+    measures = (info.uordblks + info.hblkhd + sys.getallocatedblocks() * BLOCK, kib_of("/proc/self/smaps_rollup", "Rss:"), kib_of("/proc/self/status", "VmData:"),
                 len(os.listdir("/proc/self/fd")) - 1, len(os.listdir("/proc/self/task")), mappings)
     for offset, value in enumerate(measures):
         shared.put(name, value, offset)
