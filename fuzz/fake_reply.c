@@ -97,10 +97,11 @@ static void say_exec(struct fake_connection *connection)
 {
     char head[16];
 
-    (void)snprintf(head, sizeof head, "*%u\r\n", connection->queued);
+    (void)snprintf(head, sizeof head, "*%zu\r\n", connection->queued);
     say(&connection->said, head);
-    for (; connection->queued > 0; connection->queued--)
-        say(&connection->said, "+OK\r\n");
+    for (size_t i = 0; i < connection->queued; i++)
+        say(&connection->said, connection->counts[i] ? ":1\r\n" : "+OK\r\n");
+    connection->queued = 0;
     connection->in_multi = false;
 }
 
@@ -143,7 +144,8 @@ static void say_good(struct fake_connection *connection, const struct rbk_comman
     } else if (is(name, "EXEC")) {
         say_exec(connection);
     } else if (connection->in_multi) {
-        connection->queued++;
+        if (connection->queued < FAKE_QUEUED_MAX)
+            connection->counts[connection->queued++] = is(name, "DEL");
         say(out, "+QUEUED\r\n");
     } else if (is(name, "INFO")) {
         say_info(out);

@@ -24,6 +24,9 @@
 /* Arguments of one command; all that a call of the script has fit. */
 #define FAKE_ARGUMENTS_MAX 200u
 
+/* Commands of one transaction: one for each key that a request may have. */
+#define FAKE_QUEUED_MAX 64u
+
 struct fake_bytes {
     unsigned char *bytes;
     size_t len;
@@ -32,8 +35,9 @@ struct fake_bytes {
 
 struct fake_connection {
     bool open;
-    bool closing;    /* says what is left to say, and hangs up */
-    unsigned queued; /* commands behind MULTI */
+    bool closing;                 /* says what is left to say, and hangs up */
+    size_t queued;                /* commands behind MULTI */
+    bool counts[FAKE_QUEUED_MAX]; /* which of them are answered with a number */
     bool in_multi;
     struct fake_bytes heard;
     struct fake_bytes said;
