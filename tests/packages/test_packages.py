@@ -69,6 +69,20 @@ class Made(unittest.TestCase):
             self.assertRegex(said, rf"\n {name}@REDBUCKET_\w+ 0\.1\.0\n")
 
 
+    @unittest.skipIf(shutil.which("lintian") is None, "no lintian")
+    def test_lintian_finds_no_fault(self):
+        changes = glob.glob(os.path.join(PACKAGES, "redbucket_*.changes"))[0]
+        said = subprocess.run(["lintian", "--fail-on", "error,warning", changes], check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(0, said.returncode, said.stdout)
+
+    def test_the_python_package_takes_the_client_that_it_says(self):
+        package = glob.glob(os.path.join(PACKAGES, "python3-redbucket_*.deb"))[0]
+        said = subprocess.run(["dpkg", "-f", package, "Depends"], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+        self.assertIn("python3-redis", said)
+
+
 @unittest.skipUnless(can_layer(), "may not lay a file system over this one")
 class Installed(unittest.TestCase):
     def inside(self, script):
@@ -111,11 +125,14 @@ class Installed(unittest.TestCase):
             import redbucket
             limiter = redbucket.InMemoryRateLimiter()
             limiter.configure(ip=redbucket.RateLimit(redbucket.Zone("ip", rate=1)))
+            import importlib.metadata
+            metadata = importlib.metadata.metadata("redbucket")
+            print(metadata["Version"], metadata["Requires-Python"], metadata.get_all("Requires-Dist"))
             print(redbucket.__file__)
             print([limiter.request(ip="192.0.2.7").accepted for _ in range(2)])'
             """.replace("\n            ", "\n"))
-        self.assertEqual(["/usr/lib/python3/dist-packages/redbucket/__init__.py", "[True, False]"],
-                         said)
+        self.assertEqual(["0.1.0 >=3.9 ['redis>=3', 'valkey; extra == \"valkey\"']",
+                          "/usr/lib/python3/dist-packages/redbucket/__init__.py", "[True, False]"], said)
 
     def test_nothing_is_left_when_they_are_removed(self):
         """Folders that others share may stay; what Python wrote beside its sources may not."""
