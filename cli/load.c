@@ -117,29 +117,29 @@ static void *work(void *data)
     return NULL;
 }
 
-static uint64_t start_workers(struct worker *workers, const struct cli_load *load,
-                              const atomic_bool *go)
+static size_t start_workers(struct worker *workers, const struct cli_load *load,
+                            const atomic_bool *go)
 {
-    uint64_t started = 0;
+    size_t started = 0;
 
     for (; started < load->threads; started++) {
         struct worker *worker = &workers[started];
 
         worker->load = load;
         worker->go = go;
-        worker->seed = 0x9e3779b97f4a7c15u * (started + 1);
+        worker->seed = 0x9e3779b97f4a7c15u * (uint64_t)(started + 1);
         if (pthread_create(&worker->thread, NULL, work, worker) != 0)
             break;
     }
     return started;
 }
 
-static int collect(struct worker *workers, uint64_t started, struct cli_load_result *result)
+static int collect(struct worker *workers, size_t started, struct cli_load_result *result)
 {
     struct redbucket_error error;
     int status = CLI_DONE;
 
-    for (uint64_t i = 0; i < started; i++) {
+    for (size_t i = 0; i < started; i++) {
         pthread_join(workers[i].thread, NULL);
         if (workers[i].failed.status != REDBUCKET_OK && status == CLI_DONE) {
             redbucket_request_error(&workers[i].failed, &error);
@@ -153,9 +153,9 @@ static int collect(struct worker *workers, uint64_t started, struct cli_load_res
 
 int rbk_load_run(const struct cli_load *load, struct cli_load_result *result)
 {
-    struct worker *workers = calloc(load->threads, sizeof(*workers));
+    struct worker *workers = calloc((size_t)load->threads, sizeof(*workers));
     atomic_bool go = false;
-    uint64_t started;
+    size_t started;
     uint64_t start;
     int status;
 

@@ -18,6 +18,9 @@ enum redbucket_status rbk_fail(struct redbucket_error *error, enum redbucket_sta
                                int position, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The system's text for an error's number, in `text` or elsewhere. Safe from any thread. */
+const char *rbk_errno_text(int number, char *text, size_t size);
+
 /* "WHAT: strerror(number)" with ERROR_SYSTEM, or ERROR_MEMORY for ENOMEM. */
 enum redbucket_status rbk_fail_system(struct redbucket_error *error, int number, const char *what);
 

@@ -13,6 +13,8 @@
 #define LEFT_MASK  (((uint64_t)1 << LEFT_BITS) - 1)
 #define NEXT_LEASE ((uint64_t)1 << LEFT_BITS)
 
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && sizeof(double) == sizeof(uint64_t),
+               "a child of a fork must not find a lock held inside of an atomic");
 _Static_assert(sizeof(struct rbk_note) == 8 * sizeof(uint64_t), "a note fills a line of the cache");
 _Static_assert((uint64_t)RBK_PURSE_MOST < LEFT_MASK / PARTS, "a purse can count so many");
 

@@ -82,13 +82,32 @@ enum redbucket_status rbk_fail(struct redbucket_error *error, enum redbucket_sta
     return status;
 }
 
+/* There are two functions of one name: glibc's answers with the text, others', as POSIX has it,
+ * with a status, and the text is where they were told to write it. */
+static const char *text_of_gnu(const char *answer, const char *text)
+{
+    (void)text;
+    return answer;
+}
+
+static const char *text_of_posix(int answer, const char *text)
+{
+    (void)answer;
+    return text;
+}
+
+const char *rbk_errno_text(int number, char *text, size_t size)
+{
+    text[0] = '\0';
+    return _Generic(strerror_r(number, text, size), char *: text_of_gnu, int: text_of_posix)(
+        strerror_r(number, text, size), text);
+}
+
 enum redbucket_status rbk_fail_system(struct redbucket_error *error, int number, const char *what)
 {
     char text[96];
     enum redbucket_status status =
         number == ENOMEM ? REDBUCKET_ERROR_MEMORY : REDBUCKET_ERROR_SYSTEM;
 
-    /* The XSI strerror_r is hidden by _GNU_SOURCE; strerrordesc_np is newer than some C libraries
-     * we build with. */
-    return rbk_fail(error, status, -1, "%s: %s", what, strerror_r(number, text, sizeof text));
+    return rbk_fail(error, status, -1, "%s: %s", what, rbk_errno_text(number, text, sizeof text));
 }

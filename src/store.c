@@ -14,6 +14,7 @@
 #include "url.h"
 #include "wait.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -197,7 +198,10 @@ static enum redbucket_status open_all(const char *text, struct redbucket_store *
         status = read_policy(&url, &wish, error);
     if (status == REDBUCKET_OK)
         status = open_kind(&url, &opened, error);
-    if (status == REDBUCKET_OK && opened->ops->lane != NULL)
+    if (status != REDBUCKET_OK)
+        return status;
+    assert(opened != NULL);
+    if (opened->ops->lane != NULL)
         status = add_gather(&url, &opened, error);
     if (status == REDBUCKET_OK && opened->ops->far)
         status = add_guard(&opened, error);

@@ -175,15 +175,15 @@ enum redbucket_status rbk_url_known(const struct rbk_url *url, const char *known
     return REDBUCKET_OK;
 }
 
-static bool parse_size(const char *text, size_t *value)
+static bool parse_size(const char *text, uint64_t *value)
 {
-    size_t number = 0;
+    uint64_t number = 0;
     const char *at = text;
     unsigned shift = 0;
 
     for (; *at >= '0' && *at <= '9'; at++) {
-        if (__builtin_mul_overflow(number, (size_t)10, &number) ||
-            __builtin_add_overflow(number, (size_t)(*at - '0'), &number))
+        if (__builtin_mul_overflow(number, (uint64_t)10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(*at - '0'), &number))
             return false;
     }
     if (at == text)
@@ -204,15 +204,17 @@ enum redbucket_status rbk_url_size(const struct rbk_url *url, const char *name, 
                                    struct redbucket_error *error)
 {
     const char *text = rbk_url_get(url, name);
+    uint64_t size;
 
     if (text == NULL)
         return REDBUCKET_OK;
-    if (!parse_size(text, value))
+    if (!parse_size(text, &size))
         return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
                         "store URL: %s: expected a number of bytes, or with k, m or g", name);
-    if (*value < RBK_URL_SIZE_MIN || *value > RBK_URL_SIZE_MAX)
-        return rbk_fail(error, REDBUCKET_ERROR_URL, -1, "store URL: %s: expected 32k to 200g",
-                        name);
+    if (size < RBK_URL_SIZE_MIN || size > RBK_URL_SIZE_MAX)
+        return rbk_fail(error, REDBUCKET_ERROR_URL, -1,
+                        "store URL: %s: expected 32k to " RBK_URL_SIZE_MOST, name);
+    *value = (size_t)size;
     return REDBUCKET_OK;
 }
 

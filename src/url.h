@@ -20,8 +20,14 @@
 #define RBK_URL_PARAMETERS 32
 
 /* The sizes that a store may have, in bytes. */
-#define RBK_URL_SIZE_MIN ((uint64_t)32 << 10)
-#define RBK_URL_SIZE_MAX ((uint64_t)200 << 30)
+#define RBK_URL_SIZE_MIN ((size_t)32 << 10)
+#if SIZE_MAX > UINT32_MAX
+#define RBK_URL_SIZE_MAX  ((size_t)200 << 30)
+#define RBK_URL_SIZE_MOST "200g"
+#else
+#define RBK_URL_SIZE_MAX  ((size_t)1 << 30) /* of all that a process can address */
+#define RBK_URL_SIZE_MOST "1g"
+#endif
 
 struct rbk_url_parameter {
     const char *name;
@@ -91,9 +97,10 @@ enum redbucket_status rbk_url_known(const struct rbk_url *url, const char *known
 const char *rbk_url_get(const struct rbk_url *url, const char *name);
 
 /*
- * Values of a kind: a number of bytes, from 32k to 200g, with an optional k, m or g (of 1024); an
- * access mode in octal that lets its owner read and write; a duration above 0 of at most an hour,
- * in seconds. Each leaves *value alone when the parameter is absent.
+ * Values of a kind: a number of bytes, from 32k to 200g (1g where a size_t has 32 bits), with an
+ * optional k, m or g (of 1024); an access mode in octal that lets its owner read and write; a
+ * duration above 0 of at most an hour, in seconds. Each leaves *value alone when the parameter is
+ * absent.
  */
 enum redbucket_status rbk_url_size(const struct rbk_url *url, const char *name, size_t *value,
                                    struct redbucket_error *error);

@@ -89,7 +89,8 @@ static void count_command(struct test_peer *peer, const char *command)
 
 static void pause_us(unsigned us)
 {
-    nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000},
+    nanosleep(&(struct timespec){.tv_sec = (time_t)(us / 1000000),
+                                 .tv_nsec = (long)(us % 1000000) * 1000},
               NULL);
 }
 

@@ -144,7 +144,7 @@ static bool pass_reply(struct relay *relay)
         return false;
     given = allowed(relay->proxy, (size_t)len, &delay_us);
     if (delay_us != 0)
-        nanosleep(&(struct timespec){.tv_sec = delay_us / 1000000,
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(delay_us / 1000000),
                                      .tv_nsec = (long)(delay_us % 1000000) * 1000},
                   NULL);
     relay->answered = true;

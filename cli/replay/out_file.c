@@ -26,11 +26,8 @@ struct out_file {
 
 static enum redbucket_status system_error(int code, struct redbucket_error *error)
 {
-    char buffer[128];
-
     *error = (struct redbucket_error){.status = REDBUCKET_ERROR_SYSTEM, .position = -1};
-    snprintf(error->message, sizeof(error->message), "%s",
-             strerror_r(code, buffer, sizeof(buffer)));
+    snprintf(error->message, sizeof(error->message), "%s", strerror(code));
     return REDBUCKET_ERROR_SYSTEM;
 }
 

@@ -104,11 +104,10 @@ static enum redbucket_status file_append(struct rbk_spool *spool, struct redbuck
     if (spool->fd < 0)
         spool->fd = file_make();
     if (spool->fd < 0 || !write_all(spool->fd, spool->kept, spool->kept_len * spool->size)) {
-        char buffer[128];
+        int number = errno;
 
         *error = (struct redbucket_error){.status = REDBUCKET_ERROR_SYSTEM, .position = -1};
-        snprintf(error->message, sizeof(error->message), "temporary file: %s",
-                 strerror_r(errno, buffer, sizeof(buffer)));
+        snprintf(error->message, sizeof(error->message), "temporary file: %s", strerror(number));
         return REDBUCKET_ERROR_SYSTEM;
     }
     spool->filed += spool->kept_len;

@@ -38,12 +38,15 @@ struct lanes {
 
 static bool table_init(struct table *table, size_t trials, size_t capacity)
 {
+    size_t levels;
+
     *table = (struct table){.trials = trials, .capacity = capacity};
-    if (capacity == 0) /* doubled beyond what can be counted */
+    if (capacity == 0 || /* doubled beyond what can be counted */
+        __builtin_mul_overflow(capacity, trials * sizeof(*table->levels), &levels))
         return false;
     table->hashes = calloc(capacity, sizeof(*table->hashes));
     table->stamps = malloc(capacity * sizeof(*table->stamps));
-    table->levels = malloc(capacity * trials * sizeof(*table->levels));
+    table->levels = malloc(levels);
     return table->hashes && table->stamps && table->levels;
 }
 
@@ -56,7 +59,7 @@ static void table_fini(struct table *table)
 
 static size_t slot_of(const struct table *table, uint64_t hash)
 {
-    size_t slot = (hash * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (table->capacity - 1);
+    size_t slot = (size_t)((hash * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (table->capacity - 1);
 
     while (table->hashes[slot] != 0 && table->hashes[slot] != hash)
         slot = (slot + 1) & (table->capacity - 1);

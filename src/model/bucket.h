@@ -24,6 +24,7 @@
 #ifndef RBK_MODEL_BUCKET_H
 #define RBK_MODEL_BUCKET_H
 
+#include "model/exact.h"
 #include "model/limit.h"
 
 #include <stdbool.h>

@@ -4,6 +4,7 @@
  */
 #include "redis/stream.h"
 
+#include "error.h"
 #include "interrupt.h"
 #include "redis/tls.h"
 #include "wait.h"
@@ -20,7 +21,7 @@ void rbk_stream_blame(struct rbk_stream *stream, int number)
     char text[RBK_STREAM_FAILURE_SIZE];
 
     (void)snprintf(stream->failure, sizeof stream->failure, "%s",
-                   strerror_r(number, text, sizeof text));
+                   rbk_errno_text(number, text, sizeof text));
 }
 
 static enum rbk_moved settle(struct rbk_stream *stream, short events)

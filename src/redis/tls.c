@@ -108,7 +108,7 @@ static const char *first_reason(char *out, size_t size)
     const char *text = ERR_reason_error_string(code);
 
     if (code != 0 && ERR_GET_LIB(code) == ERR_LIB_SYS)
-        return strerror_r(ERR_GET_REASON(code), out, size);
+        return rbk_errno_text(ERR_GET_REASON(code), out, size);
     (void)snprintf(out, size, "%s", text == NULL ? "unknown error" : text);
     return out;
 }

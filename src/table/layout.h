@@ -149,6 +149,11 @@ static_assert(sizeof(struct rbk_shard) == 4096, "a shard is found by a shift");
 static_assert(sizeof(struct rbk_table_header) == 4096, "the header is followed by the shards");
 static_assert(sizeof(struct rbk_shard) < 1 << 14 && sizeof(struct rbk_table_header) < 1 << 14,
               "the format word has room");
+static_assert(offsetof(struct rbk_bucket, text) == 32 &&
+                  offsetof(struct rbk_shard, journal) == 56 &&
+                  offsetof(struct rbk_table_header, secret) == 24 &&
+                  offsetof(struct rbk_table_header, shards) == 40,
+              "a 32-bit compiler, which may align doubles to 4 bytes, lays out the same");
 static_assert(RBK_PAGE_SLOTS < 128 && sizeof(union rbk_slot) < 128, "the format word has room");
 
 #endif

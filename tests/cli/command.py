@@ -12,6 +12,10 @@ import time
 import unittest
 
 REDBUCKET = os.environ.get("REDBUCKET", "build/redbucket")
+WITH_SERVERS = os.environ.get("SERVERS") != "no"
+
+needs_servers = unittest.skipUnless(WITH_SERVERS, "this build has no stores on servers")
+
 _numbers = itertools.count()
 
 

@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from cluster import Cluster, MASTERS, SLOTS
-from command import CommandTest
+from command import CommandTest, needs_servers
 import server as servers
 
 LIMITS = ("-l", "user:0.001/s,burst=1", "-l", "ip:0.001/s,burst=1")
@@ -33,6 +33,7 @@ KEY = "key_format=redbucket:{zone}:{{{key}}} brings the same key together, in ne
 ALONE = "warning: all buckets of a limit are in one slot, and so on one node: "
 
 
+@needs_servers
 class Slots(CommandTest):
     """Nobody is at this address, which what is tested here doesn't wait to find out."""
 
@@ -115,6 +116,7 @@ class Slots(CommandTest):
         self.assertEqual(self.lines("timeout=1s", *names).count("\n"), 4)
 
 
+@needs_servers
 class ClusterTest(CommandTest):
     def health(self, cluster, query=""):
         """What check says of the cluster under "server", as JSON."""

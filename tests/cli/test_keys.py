@@ -10,7 +10,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from cluster import Cluster
-from command import CommandTest
+from command import CommandTest, needs_servers
 import server as servers
 
 LIMITS = ("-l", "ip:0.001/s,burst=9,delay=5", "-l", "user:1/h,burst=2")
@@ -116,6 +116,7 @@ class InSharedMemory(KeysTest):
         self.assert_fails(2, 'keys: "x": expected NAME=KEY, NAME one of ip', "-l", "ip:1", "keys", "x")
 
 
+@needs_servers
 class OnAServer(KeysTest):
     @classmethod
     def setUpClass(cls):
@@ -182,6 +183,7 @@ class OnAServer(KeysTest):
         self.assertRegex(err, r"^redbucket: store: .*Connection refused\n$")
 
 
+@needs_servers
 class OnACluster(KeysTest):
     def test_each_master_is_gone_through(self):
         with Cluster() as cluster:

@@ -6,7 +6,7 @@ import os
 import sys
 import unittest
 
-from command import CommandTest
+from command import CommandTest, needs_servers
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -56,6 +56,7 @@ class Metrics(CommandTest):
         text = self.metrics("bench", "--seconds=10ms", "--metrics")
         self.assertGreater(self.number(text, "redbucket_accepted_requests"), 0)
 
+    @needs_servers
     def test_a_password_is_no_label(self):
         url = "redis://user:secret@localhost:1/0?timeout=50ms"
         text = self.metrics("-s", url, "check", "--metrics")

@@ -8,12 +8,13 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from command import CommandTest
+from command import CommandTest, needs_servers
 import server as servers
 
 LIMIT = ("-l", "ip:0.001/s,burst=1,delay=1")
 
 
+@needs_servers
 class OnAMaster(CommandTest):
     @classmethod
     def setUpClass(cls):

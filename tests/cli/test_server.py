@@ -7,12 +7,13 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from command import CommandTest
+from command import CommandTest, needs_servers
 import server as servers
 
 LIMIT = ("-l", "ip:0.001/s,burst=1,delay=1")
 
 
+@needs_servers
 class OnAServer(CommandTest):
     @classmethod
     def setUpClass(cls):
@@ -101,6 +102,7 @@ class OnAServer(CommandTest):
             self.assertIn(":***@", out)
 
 
+@needs_servers
 class WithoutAServer(CommandTest):
     def setUp(self):
         super().setUp()

@@ -19,7 +19,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from command import CommandTest, REDBUCKET
+from command import CommandTest, needs_servers, REDBUCKET
 import server as servers
 
 LIMIT = ("-l", "ip:2/s,burst=4")
@@ -131,11 +131,15 @@ class Frames(TopTest):
         self.assert_fails(2, '--interval: "1ms": expected from 100ms to an hour', "top", "--interval", "1ms")
         self.assert_fails(2, '--rows: "257": expected a whole number from 1 to 256', "top", "--rows", "257")
         self.assert_fails(2, '--zone: "": expected 1 to 255 bytes', "top", "--zone=")
+
+    @needs_servers
+    def test_a_store_that_is_not_there(self):
         status, out, err = self.run_command("-s", "redis://127.0.0.1:1?timeout=1s", "top")
         self.assertEqual((status, out), (3, ""))
         self.assertRegex(err, r"^redbucket: store: .*Connection refused\n$")
 
 
+@needs_servers
 class OnAServer(CommandTest):
     def test_a_server_is_scanned(self):
         with servers.Server("redis") as server:
@@ -298,6 +302,7 @@ class OnATerminal(TopTest):
             self.assertNotIn(b"\x1b", terminal.output)
             self.assertIn(b"redbucket top: ", terminal.output)
 
+    @needs_servers
     def test_a_server_that_goes_away_is_told_of_and_comes_back(self):
         with servers.Server("redis") as server:
             self.env["REDBUCKET_STORE"] = server.url("redis", "timeout=500ms")
@@ -312,6 +317,7 @@ class OnATerminal(TopTest):
             self.assertEqual(terminal.wait(), 0)
             self.assertTrue(terminal.restored())
 
+    @needs_servers
     def test_a_store_that_was_never_there_is_an_error(self):
         terminal = Terminal(self, "-s", "redis://127.0.0.1:1?timeout=1s", "top")
         self.assertEqual(terminal.wait(), 3)

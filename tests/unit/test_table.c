@@ -6,6 +6,7 @@
 #include "processes.h"
 #include "tables.h"
 #include "test.h"
+#include "url.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static void test_plan_uses_its_bytes(void **state)
     assert_false(rbk_table_plan(0, 64, &plan));
     assert_false(rbk_table_plan(rbk_table_size_min() - 1, 64, &plan));
     assert_false(rbk_table_plan(SIZE_MAX, 64, &plan));
-    for (size_t size = rbk_table_size_min(); size < (size_t)200 << 30; size += size / 3 + 1) {
+    for (size_t size = rbk_table_size_min(); size < RBK_URL_SIZE_MAX; size += size / 3 + 1) {
         assert_true(rbk_table_plan(size, 64, &plan));
 
         size_t shards = plan.shards;

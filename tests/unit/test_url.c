@@ -177,11 +177,15 @@ static void a_size_is_bytes_with_a_unit_of_1024(void **state)
         const char *text;
         size_t size;
     } good[] = {
-        {"32768", RBK_URL_SIZE_MIN}, {"32k", RBK_URL_SIZE_MIN},
-        {"32K", RBK_URL_SIZE_MIN},   {"0032769", 32769},
-        {"64m", (size_t)64 << 20},   {"64M", (size_t)64 << 20},
-        {"2g", (size_t)2 << 30},     {"2G", (size_t)2 << 30},
-        {"200g", RBK_URL_SIZE_MAX},  {"214748364800", RBK_URL_SIZE_MAX},
+        {"32768", RBK_URL_SIZE_MIN},
+        {"32k", RBK_URL_SIZE_MIN},
+        {"32K", RBK_URL_SIZE_MIN},
+        {"0032769", 32769},
+        {"64m", (size_t)64 << 20},
+        {"64M", (size_t)64 << 20},
+        {"1g", (size_t)1 << 30},
+        {"1G", (size_t)1 << 30},
+        {RBK_URL_SIZE_MOST, RBK_URL_SIZE_MAX},
     };
     char text[64];
 
@@ -194,6 +198,29 @@ static void a_size_is_bytes_with_a_unit_of_1024(void **state)
         assert_int_equal(rbk_url_size(&url, "size", &size, NULL), REDBUCKET_OK);
         assert_true(size == good[i].size);
     }
+}
+
+static enum redbucket_status read_size(uint64_t bytes, size_t *size)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "shm:a?size=%llu", (unsigned long long)bytes);
+    PARSE(url, text);
+    return rbk_url_size(&url, "size", size, NULL);
+}
+
+/* So a 32-bit program doesn't take a number for what is left of it in 32 bits. */
+static void a_size_ends_at_the_byte(void **state)
+{
+    uint64_t past_32_bits = ((uint64_t)4 << 30) + 65536;
+    size_t size = 1234;
+
+    (void)state;
+    assert_int_equal(read_size((uint64_t)RBK_URL_SIZE_MAX + 1, &size), REDBUCKET_ERROR_URL);
+    assert_int_equal(read_size(RBK_URL_SIZE_MAX, &size), REDBUCKET_OK);
+    assert_true(size == RBK_URL_SIZE_MAX);
+    assert_int_equal(read_size(past_32_bits, &size),
+                     RBK_URL_SIZE_MAX > past_32_bits ? REDBUCKET_OK : REDBUCKET_ERROR_URL);
 }
 
 static void what_is_no_size_is_refused(void **state)
@@ -238,7 +265,7 @@ static void what_is_no_size_is_refused(void **state)
     }
 }
 
-static void a_size_is_from_32k_to_200g(void **state)
+static void a_size_has_bounds(void **state)
 {
     static const char *const bad[] = {
         "0",     "7",           "32767",        "31k",
@@ -254,7 +281,7 @@ static void a_size_is_from_32k_to_200g(void **state)
         (void)snprintf(text, sizeof text, "shm:a?size=%s", bad[i]);
         PARSE(url, text);
         assert_int_equal(rbk_url_size(&url, "size", &size, &error), REDBUCKET_ERROR_URL);
-        assert_string_equal(error.message, "store URL: size: expected 32k to 200g");
+        assert_string_equal(error.message, "store URL: size: expected 32k to " RBK_URL_SIZE_MOST);
     }
 }
 
@@ -377,9 +404,10 @@ static void a_memory_stores_url_is_checked(void **state)
                     "store URL: size: expected a number of bytes, or with k, m or g");
     assert_no_store("memory:?grow=no", "store URL: grow: expected yes, without a size");
     assert_no_store("memory:?grow=yes&size=1m", "store URL: grow: expected yes, without a size");
-    assert_no_store("memory:?size=0", "store URL: size: expected 32k to 200g");
-    assert_no_store("memory:?size=32767", "store URL: size: expected 32k to 200g");
-    assert_no_store("memory:?size=16777215g", "store URL: size: expected 32k to 200g");
+    assert_no_store("memory:?size=0", "store URL: size: expected 32k to " RBK_URL_SIZE_MOST);
+    assert_no_store("memory:?size=32767", "store URL: size: expected 32k to " RBK_URL_SIZE_MOST);
+    assert_no_store("memory:?size=16777215g",
+                    "store URL: size: expected 32k to " RBK_URL_SIZE_MOST);
 }
 
 static void a_shm_stores_url_is_checked(void **state)
@@ -398,7 +426,7 @@ static void a_shm_stores_url_is_checked(void **state)
     assert_no_store("shm:a?mode=0777", "store URL: mode: expected an octal mode from 0600 to 0666");
     assert_no_store("shm:a?size=1x",
                     "store URL: size: expected a number of bytes, or with k, m or g");
-    assert_no_store("shm:a?size=0", "store URL: size: expected 32k to 200g");
+    assert_no_store("shm:a?size=0", "store URL: size: expected 32k to " RBK_URL_SIZE_MOST);
     assert_no_store("shm:a?timeout=0",
                     "store URL: timeout: expected a duration above 0, to 1h, such as 50ms or 2s");
     (void)snprintf(text, sizeof text, "shm:%0201d", 0);
@@ -433,7 +461,8 @@ int main(void)
         cmocka_unit_test(an_unknown_parameter_is_refused),
         cmocka_unit_test(a_size_is_bytes_with_a_unit_of_1024),
         cmocka_unit_test(what_is_no_size_is_refused),
-        cmocka_unit_test(a_size_is_from_32k_to_200g),
+        cmocka_unit_test(a_size_ends_at_the_byte),
+        cmocka_unit_test(a_size_has_bounds),
         cmocka_unit_test(what_is_absent_leaves_the_value_alone),
         cmocka_unit_test(a_mode_is_octal_and_lets_its_owner_read_and_write),
         cmocka_unit_test(what_is_no_mode_is_refused),
