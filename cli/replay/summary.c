@@ -5,6 +5,7 @@
  */
 #include "summary.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* Counters a limit. Up to so many keys that were hit, counts are exact. */
@@ -88,7 +89,11 @@ enum redbucket_status rbk_summary_add(struct rbk_summary *summary,
     enum redbucket_status status = REDBUCKET_OK;
 
     response_add(summary, &request->response, time_s);
-    for (size_t i = 0; status == REDBUCKET_OK && i < request->keys_len; i++)
-        status = limit_add(rbk_summary_limit(summary, request->keys[i].limit), request, i, time_s);
+    for (size_t i = 0; status == REDBUCKET_OK && i < request->keys_len; i++) {
+        struct rbk_summary_limit *limit = rbk_summary_limit(summary, request->keys[i].limit);
+
+        assert(limit != NULL); /* requests name the summary's limits, by the same pointers */
+        status = limit_add(limit, request, i, time_s);
+    }
     return status;
 }
