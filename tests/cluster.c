@@ -316,7 +316,7 @@ static bool introduce(struct test_cluster *cluster, size_t index)
 /* A third of the slots. */
 static bool assign_slots(struct test_cluster *cluster, size_t index)
 {
-    static char texts[TEST_CLUSTER_SLOTS][8];
+    static char texts[TEST_CLUSTER_SLOTS][12];
     const char *argv[WORDS_MAX] = {"CLUSTER", "ADDSLOTS"};
     unsigned first = TEST_CLUSTER_SLOTS * (unsigned)index / TEST_CLUSTER_MASTERS;
     unsigned last = TEST_CLUSTER_SLOTS * (unsigned)(index + 1) / TEST_CLUSTER_MASTERS;
