@@ -6,6 +6,7 @@
  *   e LEN BYTES  an error                  s LEN BYTES  a status
  *   m HOST       MOVED, a ASK, there       n  nothing, as nil    i BYTE  a number
  *   c            hangs up                  w  says nothing       q  an error that quotes all
+ *   h            a good answer, and hangs up
  *   d 16 BYTES   what the script says of buckets with this state
  *   l LEN BYTES  the strings between the commas, as a list; p: the first, and a list of the others
  *   u LEN BYTES  a good answer, cut after so many bytes, and these behind it
@@ -293,6 +294,10 @@ static void say_other(struct fake_connection *connection, const struct rbk_comma
     case 'c':
         connection->closing = true;
         break;
+    case 'h':
+        say_good(connection, command);
+        connection->closing = true;
+        break;
     case 'w':
         break;
     case 'q':
@@ -318,7 +323,7 @@ void rbk_fake_reply(struct fake_connection *connection, const struct rbk_command
     }
     if (letter == 'd')
         say_state_of_input(connection, command);
-    else if (letter != 0 && strchr("rbesmanicwqulp", letter) != NULL)
+    else if (letter != 0 && strchr("rbesmanicwqulph", letter) != NULL)
         say_other(connection, command, (char)letter);
     else
         say_good(connection, command);
