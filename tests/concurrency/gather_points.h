@@ -18,7 +18,7 @@ void point_store(atomic_uint *word, unsigned value);
 int point_lock(pthread_mutex_t *mutex);
 int point_unlock(pthread_mutex_t *mutex);
 bool point_await(atomic_uint *word, unsigned value, const struct rbk_deadline *deadline);
-void point_wake(atomic_uint *word);
+void point_wake(atomic_uint *word, int most);
 void point_deadline_start(struct rbk_deadline *deadline, double seconds);
 double point_deadline_left(const struct rbk_deadline *deadline);
 bool point_flight_init(struct rbk_flight *flight, const struct rbk_flight_size *size);

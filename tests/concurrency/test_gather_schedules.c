@@ -129,8 +129,10 @@ bool point_await(atomic_uint *word, unsigned value, const struct rbk_deadline *d
     return schedule_await(word, value, moment_of(deadline));
 }
 
-void point_wake(atomic_uint *word)
+/* Each word has one member that waits for it. */
+void point_wake(atomic_uint *word, int most)
 {
+    SCHEDULE_CHECK(most >= 1);
     schedule_wake(word);
 }
 
