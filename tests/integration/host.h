@@ -59,7 +59,8 @@ uint64_t test_host_counted_degraded(struct test_host *host);
 
 /*
  * A control: threads that only sleep, and how much too late one of them woke at worst since the
- * last reset. Whoever else wakes at a deadline can't be blamed for less than that.
+ * last reset; and how long the thread that did the reset was kept from a processor since then.
+ * Whoever else wakes at a deadline can't be blamed for less than that.
  */
 void test_control_start(void);
 void test_control_stop(void);
