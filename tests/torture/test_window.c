@@ -68,11 +68,21 @@ static void test_what_took_long_counts_for_long(void **state)
     assert_same(fullest.cost, 3.0);
 }
 
+static void test_of_nothing_is_nothing(void **state)
+{
+    struct fullest fullest = {.excess = 1.0};
+
+    (void)state;
+    window_fullest(NULL, 0, 1.0, &fullest);
+    assert_true(fullest.excess == 0.0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_is_the_fullest_of_all),
         cmocka_unit_test(test_what_took_long_counts_for_long),
+        cmocka_unit_test(test_of_nothing_is_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,10 @@ void window_fullest(struct grant *grants, size_t len, double rate, struct fulles
     *fullest = (struct fullest){0};
     if (begins == NULL)
         abort();
+    if (len == 0) {
+        free(begins);
+        return;
+    }
     qsort(grants, len, sizeof *grants, by_end);
     for (size_t i = 0; i < len; i++)
         begins[i] = &grants[i];
