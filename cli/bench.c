@@ -213,8 +213,8 @@ const struct cli_command rbk_cli_bench = {
     .arguments = "[--seconds N] [--threads N] [--keys N] [--metrics]",
     .summary = "measure decisions a second and latency of this store, here",
     .help = "Asks for permits as fast as it can, and says how many decisions a second the\n"
-            "store made and how long one took: mean, p50, p99, max. All are timed, or of those\n"
-            "that take less than 5 us every 32nd, so that max isn't that of all.\n"
+            "store made and how long one took: mean, p50, p99, max. All are timed, but of\n"
+            "those that take less than 5 us every 32nd: max isn't that of all then.\n"
             "\n"
             "  --seconds N  for how long; 1 when not given\n"
             "  --threads N  from how many threads; 1 when not given\n"

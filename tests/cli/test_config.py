@@ -2,6 +2,7 @@
 """The configuration file: where it is looked for, what it may say, and each mistake by its line."""
 
 import os
+import re
 import unittest
 
 from command import CommandTest
@@ -26,8 +27,7 @@ class Reading(CommandTest):
     def test_the_example_in_the_manual(self):
         manual = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "configuration.md")
         with open(manual, encoding="utf-8") as file:
-            example = file.read().split("\n\nThe file is")[0]
-        text = "".join(line[4:] + "\n" for line in example.splitlines() if line.startswith("    "))
+            text = re.search(r"(?ms)^```conf\n(.*?)^```$", file.read())[1]
         self.assertEqual(self.limits(text), ["user:5,burst=10", "ip:20,delay=10,zone=addresses"])
 
     def test_every_setting(self):

@@ -19,7 +19,8 @@ LIMIT = ("-l", "ip:1/d,burst=9")
 
 # {parameter: (what it may be, what it can't)}; None where any text will do.
 PARAMETERS = {
-    "size": ("1m", "1"), "grow": ("yes", "maybe"), "mode": ("0600", "999"), "timeout": ("20s", "x"),
+    "size": ("1m", "1"), "grow": ("yes", "maybe"), "create": ("yes", "maybe"),
+    "mode": ("0600", "999"), "timeout": ("20s", "x"),
     "connections": ("2", "0"), "codec": ("json", "xml"), "key_format": ("a:{zone}:{key}", "a"),
     "method": ("script", "maybe"), "denial_time": ("0", "2h"), "on_error": ("closed", "maybe"),
     "local_share": ("0.5", "2"), "db": ("3", "-1"), "ca": ("CA", "/dev/null/none"),

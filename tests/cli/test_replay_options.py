@@ -122,16 +122,14 @@ class Options(CommandTest):
             self.assertIn(word, out)
         with open(self.log, "rb") as file:
             plain = file.read()
-        for name in ("log", "log.1"):
-            self.write(name, plain)
-        self.write("log.2.gz", gzip.compress(plain))
+        self.write("log", plain)
+        self.write("log.1.gz", gzip.compress(plain))
         examples = re.findall(r"(?m)^  redbucket ((?:.*\\\n)*.*)$", out)
-        self.assertEqual(len(examples), 4)
+        self.assertEqual(len(examples), 2)
         for example in examples:
             with self.subTest(example=example):
                 status, out, err = self.run_command(*shlex.split(example.replace("\\\n", " ")))
                 self.assertEqual((status, err), (0, ""))
-        self.assertIn("report.html", os.listdir(self.folder))
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
     def test_a_full_disk_is_noticed(self):
