@@ -34,18 +34,19 @@
 #define TIMEOUT_S   0.3
 #define TIMEOUT_URL "timeout=300ms"
 
-static volatile sig_atomic_t alarms, pipes;
+/* Handlers run in whichever thread is there. */
+static atomic_int alarms, pipes;
 
 static void count_alarm(int number)
 {
     (void)number;
-    alarms++;
+    (void)atomic_fetch_add(&alarms, 1);
 }
 
 static void count_pipe(int number)
 {
     (void)number;
-    pipes++;
+    (void)atomic_fetch_add(&pipes, 1);
 }
 
 static void storm(bool on)
