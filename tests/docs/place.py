@@ -72,6 +72,7 @@ class Place:
             "PKG_CONFIG_PATH": os.path.join(BUILD, "meson-uninstalled"),
             "REDBUCKET_DOCS_PYTHON": sys.executable, "FRAMES": os.path.join(HERE, "frames"),
         }
+        self.change_examples("shm:redbucket-workers?size=1m", self.env["REDBUCKET_STORE"])
         return self
 
     def __exit__(self, *_):
@@ -86,7 +87,8 @@ class Place:
         os.chmod(path, 0o755)
 
     def change_examples(self, old, new):
-        for path in glob.glob(os.path.join(self.here, "examples", "*.*")):
+        programs = glob.glob(os.path.join(self.here, "examples", "*.*"))
+        for path in (*programs, os.path.join(self.here, "program.c")):
             with open(path, encoding="utf-8") as file:
                 text = file.read()
             with open(path, "w", encoding="utf-8") as file:
