@@ -12,6 +12,9 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* Two numbers and what is between them. */
+#define RATES_SIZE ((size_t)2 * RBK_NUMBER_SIZE)
+
 #define LINE_SIZE    1024
 #define ZONE_COLUMNS 24
 #define ZONES_SHOWN  6
@@ -215,20 +218,20 @@ static void format_rates(const struct cli_top_frame *frame, const struct row *ro
     if (!frame->table->known) {
         if (frame->view->rated)
             format_rate(row->zone->taken_per_second, first);
-        snprintf(out, 2 * RBK_NUMBER_SIZE, "%10s", first);
+        snprintf(out, RATES_SIZE, "%10s", first);
         return;
     }
     if (row->rates != NULL) {
         format_rate(row->rates->accepted, first);
         format_rate(row->rates->rejected, second);
     }
-    snprintf(out, 2 * RBK_NUMBER_SIZE, "%10s %10s", first, second);
+    snprintf(out, RATES_SIZE, "%10s %10s", first, second);
 }
 
 static void print_row(struct page *page, const struct cli_top_frame *frame, const struct row *row)
 {
-    char name[RBK_PRINTABLE_SIZE], rates[2 * RBK_NUMBER_SIZE], buckets[RBK_NUMBER_SIZE] = "0",
-                                                               kept[RBK_NUMBER_SIZE] = "-";
+    char name[RBK_PRINTABLE_SIZE], rates[RATES_SIZE], buckets[RBK_NUMBER_SIZE] = "0",
+                                                      kept[RBK_NUMBER_SIZE] = "-";
 
     show_zone(row->name, row->name_len, false, name);
     format_rates(frame, row, rates);

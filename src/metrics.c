@@ -252,23 +252,29 @@ static bool counts(const struct redbucket_zone_statistics *zone)
     return zone->zone_len > 0 || zone->accepted > 0 || zone->rejected > 0;
 }
 
+static void put_zones(struct rbk_room *room, const struct zone_family *family,
+                      const struct redbucket_metered *store, bool *begun)
+{
+    for (size_t i = 0; i < store->zones_len; i++) {
+        if (!counts(&store->zones[i]))
+            continue;
+        if (!*begun) {
+            put_words(room, "TYPE", family->name, "counter");
+            put_words(room, "HELP", family->name, family->help);
+        }
+        *begun = true;
+        put_zone_sample(room, family, store, &store->zones[i]);
+    }
+}
+
+/* A family without a sample has no head either. */
 static void put_zone_family(struct rbk_room *room, const struct zone_family *family,
                             const struct redbucket_metered *stores, size_t stores_len)
 {
     bool begun = false;
 
-    for (size_t i = 0; i < stores_len; i++) {
-        for (size_t j = 0; j < stores[i].zones_len; j++) {
-            if (!counts(&stores[i].zones[j]))
-                continue;
-            if (!begun) {
-                put_words(room, "TYPE", family->name, "counter");
-                put_words(room, "HELP", family->name, family->help);
-            }
-            begun = true;
-            put_zone_sample(room, family, &stores[i], &stores[i].zones[j]);
-        }
-    }
+    for (size_t i = 0; i < stores_len; i++)
+        put_zones(room, family, &stores[i], &begun);
 }
 
 static enum redbucket_status check(const struct redbucket_metered *stores, size_t stores_len)

@@ -47,9 +47,9 @@ struct rbk_claim {
     struct rbk_limit limit;
     double expiry;
     const struct rbk_lease_terms *lease;
-    unsigned zone_index;
     struct rbk_state state;
     double level;
+    unsigned zone_index;
     enum rbk_change change;
     struct rbk_verdict verdict;
 };
