@@ -119,7 +119,7 @@ static void check_flood(const struct test_store *kind)
     assert_true(now.buckets > now.capacity * 9 / 10 && now.buckets <= now.capacity);
     assert_int_equal(now.bytes, 65536);
     /* Pages of code that are met for the first time come to some 200,000 bytes. */
-    assert_true(TEST_SANITIZED || resident() - before < VISITORS / 2);
+    assert_true(TEST_SANITIZED || resident() - before < (long)(VISITORS / 2));
     assert_int_equal(stage.told, 0);
     close_stage(&stage);
 }

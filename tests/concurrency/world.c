@@ -37,7 +37,7 @@ static void map_file(struct world *world)
                    world->url + 4);
     fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
-    world->size = statistics(world).bytes;
+    world->size = (size_t)statistics(world).bytes;
     world->bytes = mmap(NULL, world->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     assert_ptr_not_equal(world->bytes, MAP_FAILED);
     (void)close(fd);

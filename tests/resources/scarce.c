@@ -10,6 +10,7 @@
  * than SCARCE_DESCRIPTORS.
  */
 #undef _FILE_OFFSET_BITS /* both names of mmap are wanted */
+#undef _TIME_BITS        /* goes with it */
 
 #include "scarce.h"
 

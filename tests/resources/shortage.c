@@ -121,7 +121,7 @@ bool shortage_every(void)
 
 unsigned long shortage_next(unsigned long place, unsigned long places)
 {
-    static unsigned long random = 1;
+    static uint64_t random = 1;
     static bool begun;
     unsigned long stride = places / (TRIED - FIRST) + 1;
 
@@ -131,7 +131,7 @@ unsigned long shortage_next(unsigned long place, unsigned long places)
         random = strtoul(getenv("RESOURCES_SEED"), NULL, 10) | 1;
     begun = true;
     random = random * 6364136223846793005u + 1442695040888963407u;
-    return place + 1 + (random >> 33) % (2 * stride - 1);
+    return place + 1 + (unsigned long)(random >> 33) % (2 * stride - 1);
 }
 
 void shortage_clean(void)

@@ -108,7 +108,7 @@ static void nobody_is_answered_wrongly(void **state)
     (void)state;
     for (size_t i = 0; i < shortage_stores_len; i++) {
         const struct shortage_store *store = &shortage_stores[i];
-        char url[512], key[32];
+        char url[512], key[48];
 
         if ((store->slow && !shortage_every()) || !store->url(store->query, url, sizeof url))
             continue;

@@ -218,7 +218,7 @@ static uint64_t count_crowded_out(size_t size, uint64_t keys, uint64_t seed)
 {
     uint64_t full = 0;
     struct test_table made;
-    char text[24];
+    char text[32];
 
     test_table_make(&made, size, 64, seed);
     for (uint64_t i = 0; i < keys; i++) {

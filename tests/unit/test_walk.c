@@ -113,7 +113,7 @@ static size_t walk(struct fixture *fixture, const struct redbucket_walk_options 
 
 static void fill(struct fixture *fixture, size_t len)
 {
-    char key[16];
+    char key[24];
 
     for (size_t i = 0; i < len; i++) {
         (void)snprintf(key, sizeof key, "k%05zu", i);
