@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from command import CommandTest
+from command import CommandTest, needs_servers
 import server as servers
 
 
@@ -118,6 +118,7 @@ class Bench(CommandTest):
         self.assertTrue(0 < latency["p50"] <= latency["p99"] <= latency["max"] < 10, latency)
         self.assertTrue(0 < latency["timed"] < answer["decisions"], answer)
 
+    @needs_servers
     def test_all_that_a_server_decides_is_timed(self):
         with servers.Server("redis") as server:
             answer = self.ask("-s", server.url("unix"), "bench", "--seconds", "0.2")

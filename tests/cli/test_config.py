@@ -5,7 +5,7 @@ import os
 import re
 import unittest
 
-from command import CommandTest
+from command import CommandTest, needs_servers
 
 RATE = "expected a number or N/s, N/m, N/h, N/d"
 RANGE = "out of range, expected from 1e-9 to 1e12 a second"
@@ -24,6 +24,7 @@ class Reading(CommandTest):
             f'store = "{self.store}"\n\nlimit user {{ rate = 5/s  burst = 10 }}\n'
             "limit ip   { rate = 20/s  delay = 10 }\n"), ["user:5,burst=10", "ip:20,delay=10"])
 
+    @needs_servers
     def test_the_example_in_the_manual(self):
         manual = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "configuration.md")
         with open(manual, encoding="utf-8") as file:

@@ -8,7 +8,7 @@ import re
 import sys
 import unittest
 
-from command import CommandTest
+from command import CommandTest, needs_servers
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(SOURCE, "tests"))
@@ -50,6 +50,7 @@ def known():
     return found
 
 
+@needs_servers
 class Parameters(CommandTest):
     @classmethod
     def setUpClass(cls):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from command import REDBUCKET
+from command import needs_servers, REDBUCKET
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(SOURCE, "completion"))
@@ -137,6 +137,7 @@ class Stores(unittest.TestCase):
         named = set(re.findall(r"^\.It Li ([\w+]+):", page, re.MULTILINE))
         self.assertEqual(there | {"memory", "shm"}, named)
 
+    @needs_servers
     def test_examples_are_urls(self):
         urls = re.findall(r"^\.It Li (\S+)$", section("redbucket-stores.7", "Sh", "EXAMPLES"),
                           re.MULTILINE)

@@ -64,6 +64,7 @@ class Metrics(CommandTest):
         self.assertEqual(self.number(text, "redbucket_failed_requests", url.replace("secret", "***")), 0)
         self.assertNotIn("redbucket_table_bytes", openmetrics.parse(text))
 
+    @needs_servers
     def test_the_official_parser_reads_the_same(self):
         self.ask("-l", "ip:1", "request", "ip=k")
         texts = [self.metrics("check", "--metrics"),

@@ -31,7 +31,7 @@ struct test_work {
 struct test_step {
     size_t instructions;
     uintptr_t address;
-    size_t turn;
+    size_t turn; /* 0: only counting instructions leads there */
 };
 
 /* All moments that differ from the one before, the first and the last among them. */

@@ -353,7 +353,11 @@ static void zones_that_could_be_one_key_of_a_server_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
-        assert_int_equal(redbucket_store_open(urls[i], &store, NULL), REDBUCKET_OK);
+        enum redbucket_status status = redbucket_store_open(urls[i], &store, NULL);
+
+        if (status == REDBUCKET_ERROR_UNSUPPORTED)
+            skip(); /* a build without stores on servers */
+        assert_int_equal(status, REDBUCKET_OK);
         assert_int_equal(redbucket_limiter_create(store, &limiter, NULL), REDBUCKET_OK);
         add(limiter, "x", "a");
         add(limiter, "z", "b");
