@@ -10,6 +10,7 @@
 #include "shm.h"
 #include "stores.h"
 #include "test.h"
+#include "url.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -126,7 +127,7 @@ static void with_no_room(void *data)
     child_check(isolate("size=1m"));
     expect("", REDBUCKET_ERROR_SYSTEM,
            "shm:full: can't allocate its space: No space left on device");
-    expect("?size=200g", REDBUCKET_ERROR_SYSTEM,
+    expect("?size=" RBK_URL_SIZE_MOST, REDBUCKET_ERROR_SYSTEM,
            "shm:full: can't allocate its space: No space left on device");
     child_check(count_files() == 0);
     /* What fits is a store, and stays one when there is no room for anything else. */

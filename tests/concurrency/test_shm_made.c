@@ -7,6 +7,7 @@
 #include "shm.h"
 #include "stores.h"
 #include "test.h"
+#include "url.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,10 +82,10 @@ static void test_absurd_size(void **state)
 
     (void)state;
     assert_int_equal(statvfs("/dev/shm", &system), 0);
-    if (system.f_blocks == 0 || system.f_blocks > ((fsblkcnt_t)150 << 30) / system.f_frsize)
+    if (system.f_blocks == 0 || system.f_blocks > RBK_URL_SIZE_MAX / 4 * 3 / system.f_frsize)
         skip();
     shm_place_make(&place);
-    shm_expect(&place, "?size=200g", REDBUCKET_ERROR_SYSTEM,
+    shm_expect(&place, "?size=" RBK_URL_SIZE_MOST, REDBUCKET_ERROR_SYSTEM,
                ": can't allocate its space: No space left on device");
     assert_int_not_equal(access(place.path, F_OK), 0);
 }
