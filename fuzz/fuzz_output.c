@@ -364,10 +364,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     input.len = size - sizeof input.numbers - 1;
     if (input.len > NAME_MAX_LEN)
         input.len = NAME_MAX_LEN;
-    char *name = strndup(input.name, input.len);
+    char *name = malloc(input.len + 1);
 
     if (name == NULL)
         abort();
+    memcpy(name, input.name, input.len);
+    name[input.len] = '\0';
     check_json(&input);
     check_http(&input, store, name);
     check_people(&input, name);

@@ -90,11 +90,13 @@ static size_t take_options(struct call *call, const uint8_t *data, size_t size)
     for (int options = 0; at < size && options < OPTIONS_MAX; options++) {
         const uint8_t *end = memchr(data + at, '\n', size - at);
         size_t len = end == NULL ? size - at : (size_t)(end - data) - at;
-        char *line = strndup((const char *)data + at, len);
+        char *line = malloc(len + 1);
 
-        at += len + (end != NULL);
         if (line == NULL)
             abort();
+        memcpy(line, data + at, len);
+        line[len] = '\0';
+        at += len + (end != NULL);
         if (len > 0)
             add_option(call, line);
         free(line);

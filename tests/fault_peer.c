@@ -33,7 +33,7 @@ struct name {
 /* `used`, `names` and `total` are guarded by the mutex. */
 struct test_peer {
     struct test_acceptor *acceptor;
-    const struct test_rule *rules;
+    struct test_rule *rules; /* its own: a test that fails leaves it running */
     size_t rules_len;
     pthread_mutex_t mutex;
     pthread_cond_t counted;
@@ -204,6 +204,7 @@ static void release(struct test_peer *peer)
     pthread_mutex_destroy(&peer->mutex);
     pthread_cond_destroy(&peer->counted);
     free(peer->used);
+    free(peer->rules);
     free(peer);
 }
 
@@ -214,16 +215,19 @@ struct test_peer *test_peer_start(bool by_port, const struct test_rule *rules, s
 
     if (peer == NULL)
         return NULL;
-    peer->rules = rules;
     peer->rules_len = rules_len;
+    peer->rules = calloc(rules_len + 1, sizeof peer->rules[0]);
     peer->used = calloc(rules_len + 1, sizeof peer->used[0]);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&peer->counted, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&peer->mutex, NULL);
-    if (peer->used != NULL)
+    if (peer->rules != NULL && peer->used != NULL) {
+        if (rules_len > 0)
+            memcpy(peer->rules, rules, rules_len * sizeof rules[0]);
         peer->acceptor = test_acceptor_start(by_port, serve, peer);
+    }
     if (peer->acceptor != NULL)
         return peer;
     release(peer);

@@ -47,8 +47,8 @@ struct test_rule {
 
 struct test_peer;
 
-/* On a free port, or on a Unix socket. The rules are borrowed until it is stopped. NULL when it
- * can't listen. */
+/* On a free port, or on a Unix socket. The rules are copied, what they point to is borrowed until
+ * it is stopped. NULL when it can't listen. */
 struct test_peer *test_peer_start(bool by_port, const struct test_rule *rules, size_t rules_len);
 
 /* NULL does nothing. */

@@ -33,7 +33,7 @@ static const struct test_rule good[] = {
 static struct test_peer *begin(struct test_host *host, const struct test_rule *rules, size_t len,
                                const char *query)
 {
-    static struct test_rule all[24];
+    struct test_rule all[24];
     struct test_peer *peer;
     char url[256];
 

@@ -48,7 +48,7 @@ static void open_by(struct test_host *host, const struct test_peer *peer, const 
 static struct test_peer *begin(struct test_host *host, const struct test_rule *rules, size_t len,
                                const char *query)
 {
-    static struct test_rule all[16];
+    struct test_rule all[16];
     static const struct test_rule good[] = {MASTER, {.command = "EVALSHA", ACCEPTED}};
     struct test_peer *peer;
 

@@ -50,7 +50,7 @@ void *__wrap_calloc(size_t count, size_t size)
 /* A peer with a rule before those of a good server. */
 static struct test_peer *begin(struct test_host *host, const struct test_rule *rule)
 {
-    static struct test_rule all[1 + LEN(good)];
+    struct test_rule all[1 + LEN(good)];
     struct test_peer *peer;
     char url[256];
     size_t len = 0;
