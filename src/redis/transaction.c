@@ -22,6 +22,9 @@
 /* The longest wait between two attempts, in seconds; it begins at a sixteenth of that. */
 #define BACK_OFF 0.016
 
+/* An attempt may take so many times as long as the one before it. */
+#define VARIES 2.0
+
 /* WATCH, a look at each bucket, TIME and MULTI. */
 #define READ_COMMANDS  (3 + CLAIMS * RBK_LOOK_COMMANDS)
 #define READ_ARGUMENTS (3 + CLAIMS + CLAIMS * RBK_LOOK_ARGUMENTS)
@@ -35,7 +38,7 @@ struct transaction {
     struct rbk_reply replies[READ_COMMANDS];
     unsigned char states[CLAIMS][RBK_STATE_SIZE];
     char lives[CLAIMS][24];
-    double took; /* the last attempt, in seconds */
+    double needs; /* what another attempt may take, in seconds */
     size_t arguments_len;
     size_t commands_len;
 };
@@ -300,18 +303,18 @@ static enum redbucket_status attempt(struct transaction *transaction)
     return write_all(transaction);
 }
 
-/* False when the deadline would come before the end of another attempt that takes as long as the
- * last: then nothing is begun of which nobody would know how it ended. */
-static bool back_off(struct rbk_use *use, unsigned attempts, double took)
+/* False when the deadline might come before the end of another attempt: then nothing is begun of
+ * which nobody would know how it ended. */
+static bool back_off(struct rbk_use *use, unsigned attempts, double needs)
 {
     double most = BACK_OFF / 16 * (double)(1u << (attempts < 4 ? attempts : 4));
     double wait = most * rbk_pool_random(use->pool) / UINT32_MAX;
 
-    if (wait + took >= rbk_deadline_left(use->deadline))
+    if (wait + needs >= rbk_deadline_left(use->deadline))
         return false;
     rbk_wait_pause(wait);
     /* A busy machine may have let it sleep for longer. */
-    return rbk_deadline_left(use->deadline) > took;
+    return rbk_deadline_left(use->deadline) > needs;
 }
 
 static enum redbucket_status decide_one(struct transaction *transaction)
@@ -328,9 +331,9 @@ static enum redbucket_status decide_one(struct transaction *transaction)
         double before = rbk_deadline_left(transaction->use->deadline);
 
         status = attempt(transaction);
-        transaction->took = before - rbk_deadline_left(transaction->use->deadline);
+        transaction->needs = VARIES * (before - rbk_deadline_left(transaction->use->deadline));
     } while (status == REDBUCKET_ERROR_CONFLICT &&
-             back_off(transaction->use, attempts++, transaction->took));
+             back_off(transaction->use, attempts++, transaction->needs));
     if (status == REDBUCKET_ERROR_CONFLICT)
         rbk_pool_note(transaction->use->pool, status, redbucket_status_text(status));
     return status;
@@ -357,7 +360,7 @@ static bool name_buckets(struct transaction *transaction)
  * server is not to blame for the length of an array. */
 static bool has_time(const struct transaction *transaction)
 {
-    if (rbk_deadline_left(transaction->use->deadline) > transaction->took)
+    if (rbk_deadline_left(transaction->use->deadline) > transaction->needs)
         return true;
     rbk_pool_note(transaction->use->pool, REDBUCKET_ERROR_TIMEOUT,
                   "no time was left to ask the server");
