@@ -24,7 +24,6 @@
 #define PATIENCE_S 120.0
 #define ROUND_S    30.0 /* in which everybody stands still, or hangs */
 #define SPOKEN     60   /* lines while it goes on */
-#define LONG_S     60.0
 #define TUNABLES   "GLIBC_TUNABLES"
 
 static volatile sig_atomic_t told_to_end;
@@ -63,7 +62,7 @@ static struct soak_pace pace_for(double seconds)
                                           .kill = 2.0,
                                           .open = 1.0,
                                           .fork = 5.0};
-    struct soak_pace pace = seconds < LONG_S ? quick : calm;
+    struct soak_pace pace = seconds < SOAK_LONG_S ? quick : calm;
 
     pace.seconds = seconds;
     return pace;
@@ -215,7 +214,7 @@ static bool go_on(struct conductor *conductor, struct soak_series *series)
         bool last = test_now() >= began + pace->seconds;
 
         good = have_a_round(conductor);
-        soak_series_take(series, test_now() >= spoken && pace->seconds >= LONG_S);
+        soak_series_take(series, test_now() >= spoken && pace->seconds >= SOAK_LONG_S);
         if (test_now() >= spoken)
             spoken += pace->seconds / SPOKEN;
         if (last)

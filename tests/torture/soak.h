@@ -36,6 +36,9 @@
 #define SOAK_LEASE        10.0
 #define SOAK_LEASE_TIME   0.25
 
+/* From here on it is no test of a few seconds, where things have to happen quickly. */
+#define SOAK_LONG_S 60.0
+
 /* An answer that took longer isn't counted against the bound: nobody knows when it was decided. */
 #define SOAK_PROMPT_S 0.05
 
@@ -82,6 +85,7 @@ enum soak_harm {
  *   harmed    how often something was done, so that a call can tell whether it was meanwhile
  *   troubled  not 0 while something is being done, and until all should be well again
  *   lost      how many buckets' worth of state was lost at most, for each generation of keys
+ *   losing    how many more may be lost while this goes on, of keys of any generation
  */
 struct soak_group {
     soak_count ready;
@@ -89,6 +93,7 @@ struct soak_group {
     soak_count troubled;
     soak_count harms[SOAK_HARMS];
     soak_count lost[SOAK_GENERATIONS];
+    soak_count losing;
     char url[SOAK_URL_SIZE];
     char safe_url[SOAK_URL_SIZE]; /* by TLS, where there is TLS */
 };

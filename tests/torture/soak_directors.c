@@ -11,6 +11,7 @@
 #include "sentinels.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,16 +21,35 @@
 #define GRACE_S     1.3 /* the circuit's longest pause, and some */
 #define SWITCH_S    2.5 /* until nobody asks a former master any more */
 #define PATIENCE_S  60.0
+#define UNSETTLED_S 20.0 /* sooner nothing is worth a word */
 #define VICTIMS     2
 #define MOVED_SLOTS 3
 
 /* Who isn't heard of for so long is called dead, in milliseconds. Less than a busy machine lets
- * somebody sleep would make failovers that nobody asked for. */
-#define SENTINEL_MS "5000"
+ * somebody sleep would make failovers that nobody asked for: of sentinels, less is asked only while
+ * the master is dead indeed. */
+#define SENTINEL_MS "60000"
+#define BEREFT_MS   "5000"
 #define NODE_MS     "15000"
 #define QUERY       "timeout=2s&connections=3"
 
 /* ---- What all of them do -------------------------------------------------------------------- */
+
+/* A diary of what has no number of its own, for whoever has to find out afterwards. */
+__attribute__((format(printf, 2, 3))) static void say(const struct soak *soak, const char *format,
+                                                      ...)
+{
+    char line[160];
+    va_list rest;
+
+    if (soak->pace.seconds < SOAK_LONG_S)
+        return;
+    va_start(rest, format);
+    (void)vsnprintf(line, sizeof line, format, rest);
+    va_end(rest);
+    printf("# %8.1f s  %s\n", test_now() - soak->began, line);
+    (void)fflush(stdout);
+}
 
 static bool is_over(const struct soak *soak)
 {
@@ -77,11 +97,21 @@ static void end_harm(struct soak_group *group, double grace_s)
     atomic_store(&group->troubled, 0);
 }
 
-/* Keys of these generations may have lost what they had. */
-static void count_lost(struct soak *soak, struct soak_group *group, unsigned since)
+/* From here on any key may lose what it has once more, also one whose generation is yet to come:
+ * two masters for a moment, and it begins on each. */
+static void begin_losing(struct soak_group *group)
 {
+    (void)atomic_fetch_add(&group->losing, 1);
+}
+
+/* It is over, for keys of these generations and all later ones. */
+static void end_losing(struct soak *soak, struct soak_group *group, unsigned since)
+{
+    uint64_t losing = atomic_load(&group->losing);
+
     for (unsigned i = since; i <= soak_generation(soak); i++)
-        (void)atomic_fetch_add(&group->lost[i % SOAK_GENERATIONS], 1);
+        (void)atomic_fetch_add(&group->lost[i % SOAK_GENERATIONS], losing);
+    atomic_store(&group->losing, 0);
 }
 
 /* ---- Shared memory: processes that die ------------------------------------------------------ */
@@ -231,43 +261,55 @@ static bool await_master(struct test_sentinels *all, size_t master)
     return true;
 }
 
+static void be_patient(struct test_sentinels *all, const char *ms)
+{
+    for (size_t i = 0; i < TEST_SENTINELS_LEN; i++)
+        child_check(test_server_do(all->sentinels[i], "SENTINEL", "SET", TEST_SERVICE,
+                                   "down-after-milliseconds", ms, NULL));
+}
+
+/* False when they give it up, as they may. */
+static bool kill_master(struct soak_group *group, struct test_sentinels *all, size_t master)
+{
+    bool switched;
+
+    begin_harm(group, SOAK_KILLED);
+    begin_losing(group);
+    be_patient(all, BEREFT_MS);
+    test_server_kill(all->data[master]);
+    switched = await_master(all, 1 - master);
+    be_patient(all, SENTINEL_MS);
+    /* It comes back empty, and calls itself a master until the sentinels tell it otherwise, which
+     * some of them may believe for a moment: that is a second loss. */
+    begin_losing(group);
+    child_check(test_server_again(all->data[master]));
+    return switched;
+}
+
+static bool depose_master(struct soak_group *group, struct test_sentinels *all, size_t master)
+{
+    begin_harm(group, SOAK_FAILOVER);
+    begin_losing(group);
+    if (test_server_do(all->sentinels[0], "SENTINEL", "FAILOVER", TEST_SERVICE, NULL))
+        return await_master(all, 1 - master);
+    (void)atomic_fetch_sub(&group->harms[SOAK_FAILOVER], 1);
+    return false;
+}
+
 /* Returns who is master then. */
 static size_t fail_over(struct soak *soak, struct test_sentinels *all, size_t master, bool by_force)
 {
     struct soak_group *group = &soak->groups[SOAK_SENTINEL];
     unsigned since = soak_generation(soak);
+    double began = test_now();
+    bool switched = by_force ? kill_master(group, all, master) : depose_master(group, all, master);
 
-    if (by_force) {
-        begin_harm(group, SOAK_KILLED);
-        test_server_kill(all->data[master]);
-    } else {
-        begin_harm(group, SOAK_FAILOVER);
-        if (!test_server_do(all->sentinels[0], "SENTINEL", "FAILOVER", TEST_SERVICE, NULL)) {
-            (void)atomic_fetch_sub(&group->harms[SOAK_FAILOVER], 1);
-            end_harm(group, 0);
-            return master;
-        }
-    }
-    count_lost(soak, group, since);
-    bool switched = await_master(all, 1 - master);
-
-    /* It comes back empty, and calls itself a master until the sentinels tell it otherwise, which
-     * some of them may believe for a moment: that is a second loss. */
-    if (by_force) {
-        count_lost(soak, group, since);
-        child_check(test_server_again(all->data[master]));
-    }
+    say(soak, "sentinel: master %zu %s, %zu is master after %.1f s", master,
+        by_force ? "killed" : "deposed", switched ? 1 - master : master, test_now() - began);
     test_pause(SWITCH_S);
-    count_lost(soak, group, since + 1);
+    end_losing(soak, group, since);
     end_harm(group, 0);
     return switched ? 1 - master : master;
-}
-
-static void be_patient(struct test_sentinels *all)
-{
-    for (size_t i = 0; i < TEST_SENTINELS_LEN; i++)
-        child_check(test_server_do(all->sentinels[i], "SENTINEL", "SET", TEST_SERVICE,
-                                   "down-after-milliseconds", SENTINEL_MS, NULL));
 }
 
 /* The machine may have been busy for so long that they changed the master by themselves; that is
@@ -275,16 +317,31 @@ static void be_patient(struct test_sentinels *all)
 static size_t look_after(struct soak *soak, struct test_sentinels *all, size_t master)
 {
     struct soak_group *group = &soak->groups[SOAK_SENTINEL];
+    unsigned since = soak_generation(soak);
     double until = test_now() + PATIENCE_S;
 
     if (test_sentinels_named(all, 0) != test_sentinels_port(all, all->data[1 - master]))
         return master;
+    say(soak, "sentinel: %zu is master, which nobody asked for", 1 - master);
     begin_harm(group, SOAK_STOPPED);
-    count_lost(soak, group, soak_generation(soak));
+    begin_losing(group);
     while (!is_settled(all, 1 - master) && test_now() < until && !is_over(soak))
         test_pause(0.2);
-    end_harm(group, SWITCH_S);
+    test_pause(SWITCH_S);
+    end_losing(soak, group, since);
+    end_harm(group, 0);
     return 1 - master;
+}
+
+/* Who is named by each of them, and what the two servers think that they are. */
+static void say_unsettled(const struct soak *soak, struct test_sentinels *all)
+{
+    int ports[2] = {test_sentinels_port(all, all->data[0]), test_sentinels_port(all, all->data[1])};
+
+    say(soak, "sentinel: unsettled: named are %d, %d, %d; %d is %s, %d is %s",
+        test_sentinels_named(all, 0), test_sentinels_named(all, 1), test_sentinels_named(all, 2),
+        ports[0], test_sentinels_role(all, 0) == 1 ? "master" : "none", ports[1],
+        test_sentinels_role(all, 1) == 1 ? "master" : "none");
 }
 
 void soak_direct_sentinel(void *data)
@@ -293,16 +350,22 @@ void soak_direct_sentinel(void *data)
     struct soak_group *group = &soak->groups[SOAK_SENTINEL];
     struct test_sentinels all;
     unsigned seed = soak->seed + 3, times = 0;
-    double next = 0.0;
+    double next = 0.0, settled = test_now();
     size_t master = 0;
 
     child_check(test_sentinels_start(&all, &(struct test_sentinels_options){.kind = TEST_REDIS}));
     test_sentinels_url(&all, QUERY, group->url, sizeof group->url);
-    be_patient(&all);
+    be_patient(&all, SENTINEL_MS);
     tell_ready(group);
     await_beginning(soak);
     while (rest(soak, LOOK_S, &seed)) {
         master = look_after(soak, &all, master);
+        if (is_settled(&all, master)) {
+            settled = test_now();
+        } else if (test_now() - settled > UNSETTLED_S) {
+            settled = test_now();
+            say_unsettled(soak, &all);
+        }
         if (test_now() < next || !is_settled(&all, master))
             continue;
         master = fail_over(soak, &all, master, times++ % 3 == 2);
@@ -344,11 +407,12 @@ static void promote(struct soak *soak, struct test_cluster *cluster, unsigned *s
     if (replica == TEST_CLUSTER_NODES)
         return;
     begin_harm(group, SOAK_FAILOVER);
-    count_lost(soak, group, since);
+    begin_losing(group);
     (void)test_cluster_promote(cluster, replica);
     (void)test_cluster_settle(cluster);
-    count_lost(soak, group, since + 1);
-    end_harm(group, GRACE_S);
+    test_pause(GRACE_S);
+    end_losing(soak, group, since);
+    end_harm(group, 0);
 }
 
 void soak_direct_cluster(void *data)

@@ -122,7 +122,9 @@ static double bound_of(const struct soak *soak, enum soak_worker_name worker, un
     bool leased = key >= SOAK_PLAIN_KEYS;
     double rate = leased ? SOAK_LEASED_RATE : SOAK_RATE;
     double full = leased ? SOAK_LEASED_BURST + 1 : SOAK_BURST + 1 + SOAK_DELAY;
-    double lost = (double)atomic_load(&group->lost[generation % SOAK_GENERATIONS]);
+    /* In this order: what is lost is counted before it is no longer being lost. */
+    uint64_t losing = atomic_load(&group->losing);
+    double lost = (double)(losing + atomic_load(&group->lost[generation % SOAK_GENERATIONS]));
 
     if (leased && soak_roles[worker].served)
         full += SOAK_LEASED_RATE * SOAK_LEASE_TIME;

@@ -32,6 +32,7 @@
 #define WARM_S         60.0 /* whoever has asked for less has made no more than a part of them */
 #define CLOSED_KIB     3.0
 #define RSS_KIB        256.0
+#define YOUNG_KIB      20480.0 /* the stacks of two threads that have yet to begin, and some */
 #define RSS_SHARE      0.02
 #define MAPPINGS       6.0
 #define CONNECTIONS    2.0
@@ -276,7 +277,7 @@ static void judge_memory(struct soak_series *series, size_t worker)
     from = part_of(series, worker, SOAK_DATA, soon).mean;
     to = part_of(series, worker, SOAK_DATA, last).mean;
     slope = grown(series, worker, SOAK_DATA);
-    allowed = from * RSS_SHARE + RSS_KIB * (series->soak->pace.seconds < WARM_S ? MANY : 1.0);
+    allowed = from * RSS_SHARE + (series->soak->pace.seconds < WARM_S ? YOUNG_KIB : RSS_KIB);
     say_case(series, to - from <= allowed && slope <= allowed, worker,
              "taken %.0f -> %.0f KiB, by the slope %+.0f; resident %.0f -> %.0f", from, to, slope,
              part_of(series, worker, SOAK_RSS, soon).mean,
