@@ -136,6 +136,11 @@ void rbk_connection_abandon(struct rbk_connection *connection)
         (void)close(connection->stream.fd);
 }
 
+void rbk_connection_rest(struct rbk_connection *connection)
+{
+    rbk_reader_reset(connection->reader);
+}
+
 bool rbk_connection_good(struct rbk_connection *connection)
 {
     return !connection->broken && rbk_stream_idle(&connection->stream);

@@ -60,6 +60,10 @@ void rbk_connection_close(struct rbk_connection *connection);
  * fork: its memory may be in pieces, and is left behind. */
 void rbk_connection_abandon(struct rbk_connection *connection);
 
+/* Gives up the replies of the last call, whose memory an idle connection would keep for as long as
+ * nobody has use for it. */
+void rbk_connection_rest(struct rbk_connection *connection);
+
 /* False when an idle connection was closed by the server, or has something to read that nobody
  * asked for, or has failed before. Does not wait. */
 bool rbk_connection_good(struct rbk_connection *connection);

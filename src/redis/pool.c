@@ -331,6 +331,8 @@ void rbk_pool_give(struct rbk_pool *pool, struct rbk_peer *peer, enum redbucket_
         rbk_master_lost(pool->master, peer);
     if (!usable)
         rbk_hang_up(peer);
+    if (peer->connection != NULL)
+        rbk_connection_rest(peer->connection);
     lock(pool);
     judge_locked(pool, peer, status, down, usable);
     if (down && (status == REDBUCKET_ERROR_TIMEOUT || status == REDBUCKET_ERROR_READONLY))

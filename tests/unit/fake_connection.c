@@ -101,6 +101,12 @@ void rbk_connection_close(struct rbk_connection *connection)
     free(connection);
 }
 
+void rbk_connection_rest(struct rbk_connection *connection)
+{
+    (void)connection;
+    (void)atomic_fetch_add(&fake_server.rested, 1);
+}
+
 void rbk_connection_abandon(struct rbk_connection *connection)
 {
     if (connection != NULL)

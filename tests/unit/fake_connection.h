@@ -43,6 +43,7 @@ struct fake_server {
     struct fake_answer answers[FAKE_ANSWERS];
     atomic_uint opened;
     atomic_uint closed;
+    atomic_uint rested; /* gave their replies up */
     atomic_uint abandoned;
     char log[256];
     double moved;

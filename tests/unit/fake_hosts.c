@@ -155,6 +155,11 @@ void rbk_connection_close(struct rbk_connection *connection)
     free(connection);
 }
 
+void rbk_connection_rest(struct rbk_connection *connection)
+{
+    (void)connection;
+}
+
 void rbk_connection_abandon(struct rbk_connection *connection)
 {
     (void)connection;

@@ -36,6 +36,21 @@ static void test_an_idle_connection_is_used_again(void **state)
     pooled_end();
 }
 
+/* What it was told is worth nothing any more, and its memory is. */
+static void test_an_idle_connection_keeps_no_replies(void **state)
+{
+    unsigned before;
+
+    (void)state;
+    pooled_begin("redis://h");
+    before = fake_server.rested;
+    pooled_give(pooled_take());
+    assert_int_equal(fake_server.rested, before + 1);
+    rbk_pool_give(&pooled.pool, pooled_take(), REDBUCKET_ERROR_IO, false); /* none is left */
+    assert_int_equal(fake_server.rested, before + 1);
+    pooled_end();
+}
+
 static void test_no_connection_is_lent_twice(void **state)
 {
     struct rbk_peer *peers[3];
@@ -347,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_idle_connection_is_used_again),
+        cmocka_unit_test(test_an_idle_connection_keeps_no_replies),
         cmocka_unit_test(test_no_connection_is_lent_twice),
         cmocka_unit_test(test_waiting_for_one_ends_at_the_deadline),
         cmocka_unit_test(test_a_connection_closed_meanwhile_is_replaced),
