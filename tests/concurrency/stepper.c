@@ -73,17 +73,34 @@ static void await_start(pid_t pid)
     assert_int_equal(ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL), 0);
 }
 
+#ifdef __x86_64__
+static uintptr_t word_of(pid_t pid, size_t offset)
+{
+    errno = 0;
+
+    uintptr_t word = (uintptr_t)ptrace(PTRACE_PEEKUSER, pid, offset, NULL);
+
+    assert_int_equal(errno, 0);
+    return word;
+}
+#endif
+
 /* Of its next instruction; 0 where we don't know how to ask. */
 static uintptr_t address_of(pid_t pid)
 {
 #ifdef __x86_64__
-    errno = 0;
+    return word_of(pid, offsetof(struct user, regs.rip));
+#else
+    (void)pid;
+    return 0;
+#endif
+}
 
-    uintptr_t address =
-        (uintptr_t)ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, regs.rip), NULL);
-
-    assert_int_equal(errno, 0);
-    return address;
+/* How often an instruction that repeats itself still will, when it is the next one. */
+static uintptr_t repetitions_left(pid_t pid)
+{
+#ifdef __x86_64__
+    return word_of(pid, offsetof(struct user, regs.rcx));
 #else
     (void)pid;
     return 0;
@@ -153,24 +170,23 @@ struct trail {
     size_t len;
 };
 
-static void note(struct test_steps *steps, const struct trail *trail)
+/* An instruction that repeats itself, as the copying of a C library may be one, is a step each
+ * time, and a breakpoint stops before the first of them only. */
+static void note(struct test_steps *steps, const struct trail *trail, pid_t pid)
 {
     struct test_step *step = &steps->step[steps->len++];
+    size_t last = trail->len - 1;
 
     assert_true(steps->len < TEST_STEPS_MAX);
-    *step = (struct test_step){.instructions = trail->len - 1,
-                               .address = trail->address[trail->len - 1]};
+    *step = (struct test_step){.instructions = last, .address = trail->address[last]};
     for (size_t i = 0; i < trail->len; i++) {
-        if (trail->address[i] != step->address)
-            continue;
-        step->turn++;
-        /* One that repeats itself, as the copying of a C library may: each repetition is a step,
-         * and no breakpoint stops at it. */
-        if (i > 0 && trail->address[i - 1] == step->address) {
-            step->turn = 0;
-            break;
-        }
+        bool again = i > 0 && trail->address[i - 1] == trail->address[i];
+
+        step->repeated = again ? step->repeated + 1 : 0;
+        step->turn += trail->address[i] == step->address && !again;
     }
+    if (step->repeated > 0)
+        step->left = repetitions_left(pid);
 }
 
 void test_step_through(const struct test_work *work, struct test_steps *steps)
@@ -187,14 +203,14 @@ void test_step_through(const struct test_work *work, struct test_steps *steps)
 
     trail->address[trail->len++] = address_of(pid);
     steps->len = 0;
-    note(steps, trail);
+    note(steps, trail, pid);
     while (step(pid)) {
         struct robust_list now = locks_of(pid);
 
         trail->address[trail->len++] = address_of(pid);
         if (memcmp(last, work->shared, work->shared_len) != 0 ||
             memcmp(&locks, &now, sizeof now) != 0) {
-            note(steps, trail);
+            note(steps, trail, pid);
             memcpy(last, work->shared, work->shared_len);
             locks = now;
         }
@@ -203,7 +219,7 @@ void test_step_through(const struct test_work *work, struct test_steps *steps)
             fail_msg("%zu instructions without an end", trail->len);
         }
     }
-    note(steps, trail);
+    note(steps, trail, pid);
     free(trail);
     free(last);
 }
@@ -211,12 +227,14 @@ void test_step_through(const struct test_work *work, struct test_steps *steps)
 /* Lets the child run to the moment, and returns true when it is there. */
 static bool run_to(pid_t pid, const struct test_step *moment)
 {
-    if (moment->instructions == 0 || moment->turn == 0 || !set_breakpoint(pid, moment->address))
+    if (moment->instructions == 0 || !set_breakpoint(pid, moment->address))
         return false;
     for (size_t turn = 0; turn < moment->turn; turn++) {
         assert_int_equal(ptrace(PTRACE_CONT, pid, NULL, NULL), 0);
         assert_true(still_there(pid));
     }
+    for (size_t i = 0; i < moment->repeated; i++)
+        assert_true(step(pid));
     return true;
 }
 
@@ -230,5 +248,7 @@ void test_kill_at(const struct test_work *work, const struct test_step *moment)
             assert_true(step(pid));
     }
     assert_int_equal(address_of(pid), moment->address);
+    if (moment->repeated > 0)
+        assert_int_equal(repetitions_left(pid), moment->left);
     test_kill(pid);
 }

@@ -7,7 +7,8 @@
  * between two instructions that change neither, it makes no difference which of them was the last.
  * So the work is stepped through once, comparing all of that after every instruction, and then
  * killed for real after each one that changed something. Where the processor lets it, it runs there
- * at full speed, to a breakpoint; elsewhere it is stepped again.
+ * at full speed, to a breakpoint, and takes but the repetitions of one instruction step by step;
+ * elsewhere it is stepped again.
  */
 #ifndef TEST_STEPPER_H
 #define TEST_STEPPER_H
@@ -31,7 +32,9 @@ struct test_work {
 struct test_step {
     size_t instructions;
     uintptr_t address;
-    size_t turn; /* 0: only counting instructions leads there */
+    size_t turn;
+    size_t repeated; /* by itself, since that turn */
+    uintptr_t left;  /* repetitions, where there was one */
 };
 
 /* All moments that differ from the one before, the first and the last among them. */
