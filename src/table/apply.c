@@ -200,5 +200,6 @@ bool rbk_table_apply(struct rbk_table *table, struct rbk_touch *touches, struct 
     rbk_order();
     for (size_t i = 0; i < apply->len; i++)
         table->shards[touches[i].place.shard].journal_len = 0;
+    rbk_order();
     return true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a shard has counted. Counters live in the table, so that all who share it add to the same
- * ones; they are plain numbers, changed under the shard's lock.
+ * ones; they are plain numbers, changed under the shard's lock, and after what they count: who is
+ * killed in between has one change counted less, and nobody who comes after counts it again.
  */
 #include "table/layout.h"
 #include "table/table.h"

@@ -46,6 +46,7 @@ void rbk_table_recover(struct rbk_table *table, unsigned shard)
     }
     rbk_order();
     torn->journal_len = 0;
+    rbk_order();
     torn->recovered++;
 }
 

@@ -266,6 +266,7 @@ void rbk_bucket_forget(struct rbk_table *table, uint32_t slot)
 
     if (links == 0) {
         *rbk_tag_of(table, slot) = RBK_TAG_FREE;
+        rbk_order();
         return;
     }
     (void)rbk_journal_add(table, shard,
@@ -280,7 +281,9 @@ void rbk_bucket_forget(struct rbk_table *table, uint32_t slot)
 
 void rbk_bucket_give_up(struct rbk_table *table, uint32_t slot, double now)
 {
-    if (!rbk_bucket_drained(rbk_bucket_of(table, slot), now))
-        table->shards[rbk_shard_of(table, slot)].evicted++;
+    bool drained = rbk_bucket_drained(rbk_bucket_of(table, slot), now);
+
     rbk_bucket_forget(table, slot);
+    if (!drained)
+        table->shards[rbk_shard_of(table, slot)].evicted++;
 }

@@ -17,10 +17,18 @@
 /* An atomic operation made of a load and a conditional store never ends when it is stepped. */
 #define STEPS_PATIENCE 200000u
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)
 #define STEPPABLE (!TEST_SANITIZED)
 #else
 #define STEPPABLE 0
+#endif
+
+#ifdef __x86_64__
+#define REGISTER_NEXT  offsetof(struct user, regs.rip)
+#define REGISTER_COUNT offsetof(struct user, regs.rcx)
+#elif defined(__i386__)
+#define REGISTER_NEXT  offsetof(struct user, regs.eip)
+#define REGISTER_COUNT offsetof(struct user, regs.ecx)
 #endif
 
 /* The child's list of robust locks, and the one that it is about to take or release. */
@@ -73,7 +81,7 @@ static void await_start(pid_t pid)
     assert_int_equal(ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL), 0);
 }
 
-#ifdef __x86_64__
+#ifdef REGISTER_NEXT
 static uintptr_t word_of(pid_t pid, size_t offset)
 {
     errno = 0;
@@ -88,8 +96,8 @@ static uintptr_t word_of(pid_t pid, size_t offset)
 /* Of its next instruction; 0 where we don't know how to ask. */
 static uintptr_t address_of(pid_t pid)
 {
-#ifdef __x86_64__
-    return word_of(pid, offsetof(struct user, regs.rip));
+#ifdef REGISTER_NEXT
+    return word_of(pid, REGISTER_NEXT);
 #else
     (void)pid;
     return 0;
@@ -99,8 +107,8 @@ static uintptr_t address_of(pid_t pid)
 /* How often an instruction that repeats itself still will, when it is the next one. */
 static uintptr_t repetitions_left(pid_t pid)
 {
-#ifdef __x86_64__
-    return word_of(pid, offsetof(struct user, regs.rcx));
+#ifdef REGISTER_NEXT
+    return word_of(pid, REGISTER_COUNT);
 #else
     (void)pid;
     return 0;
@@ -111,7 +119,7 @@ static uintptr_t repetitions_left(pid_t pid)
  * where that can't be had. */
 static bool set_breakpoint(pid_t pid, uintptr_t address)
 {
-#ifdef __x86_64__
+#ifdef REGISTER_NEXT
     const long enable_first = 1;
 
     return ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[0]), address) == 0 &&

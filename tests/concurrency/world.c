@@ -157,6 +157,7 @@ void world_settle(struct world *world, enum redbucket_operation operation, size_
     world->request = (struct redbucket_request){
         .operation = operation, .keys = world->keys, .keys_len = keys_len, .cost = 1.0};
     world->accepted = statistics(world).accepted;
+    world->evicted = statistics(world).evicted;
     world_keep(world);
     for (size_t i = 0; i < world->known_len; i++)
         world->known[i].before = read_known(world, i);
@@ -181,19 +182,24 @@ static bool same(const struct redbucket_state *a, const struct redbucket_state *
                            test_bits(a->value) == test_bits(b->value)));
 }
 
-/* Each bucket has one of its two states; the first look also takes the dead one's lock. */
+/* Each bucket has one of its two states, and none was counted that didn't go; the first look also
+ * takes the dead one's lock. */
 static void check_states(struct world *world, uint64_t *buckets)
 {
+    uint64_t gone = 0;
+
     *buckets = 0;
     for (size_t i = 0; i < world->known_len; i++) {
         const struct known *known = &world->known[i];
         struct redbucket_state state = read_known(world, i);
 
         *buckets += state.exists;
+        gone += known->before.exists && !state.exists;
         if (!same(&state, &known->before) && !same(&state, &known->after))
             fail_msg("key %zu is neither as before nor as after: exists %d, value %.17g at %.17g",
                      i, state.exists, state.value, state.timestamp);
     }
+    assert_in_range(statistics(world).evicted - world->evicted, 0, gone);
 }
 
 /* The same request once more, on what was left, decides by the states that were found. */

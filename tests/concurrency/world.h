@@ -32,6 +32,7 @@ struct world {
     unsigned char *image;         /* the same before the request */
     size_t size;
     uint64_t accepted; /* counted before the request */
+    uint64_t evicted;
 };
 
 /* Opens a store of its own with the query of a URL. */
