@@ -82,13 +82,13 @@ static void errand_free(struct errand *errand)
 
 static struct errand *errand_new(struct async *owner, PyObject *future, PyObject *names)
 {
-    struct errand *errand = PyMem_Calloc(1, sizeof *errand);
+    struct errand *errand = PyMem_Malloc(sizeof *errand);
 
     if (errand == NULL) {
         (void)PyErr_NoMemory();
         return NULL;
     }
-    errand->owner = owner;
+    *errand = (struct errand){.owner = owner};
     if (future != Py_None) {
         Py_INCREF(future);
         errand->future = future;
@@ -182,7 +182,7 @@ static void settle_one(struct async *async, struct errand *errand)
     PyErr_Restore(type, value, traceback);
 }
 
-PyDoc_STRVAR(dispatch_doc, "dispatch()\n--\n\n"
+PyDoc_STRVAR(dispatch_doc, "dispatch($self, /)\n--\n\n"
                            "Does what can be done now, and settles the futures that have answers.");
 
 static PyObject *async_dispatch(PyObject *self, PyObject *unused)
@@ -291,7 +291,7 @@ ASKS(charge, CHARGE)
 ASKS(reset, RESET)
 ASKS(give_back, GIVE_BACK)
 
-PyDoc_STRVAR(cancel_doc, "cancel(number)\n--\n\n"
+PyDoc_STRVAR(cancel_doc, "cancel($self, number, /)\n--\n\n"
                          "Gives a request up: its future isn't settled. False when that is late.");
 
 static PyObject *async_cancel(PyObject *self, PyObject *number)
@@ -376,7 +376,8 @@ static bool is_foreign(const struct async *async)
            async->thread != PyThread_get_thread_ident();
 }
 
-PyDoc_STRVAR(close_doc, "close()\n--\n\nGives up what is outstanding, and frees everything.");
+PyDoc_STRVAR(close_doc,
+             "close($self, /)\n--\n\nGives up what is outstanding, and frees everything.");
 
 static PyObject *async_close(PyObject *self, PyObject *unused)
 {
@@ -458,17 +459,22 @@ static PyObject *get_outstanding(PyObject *self, void *unused)
 
 static PyMethodDef methods[] = {
     RBK_FAST("request", async_request,
-             ASK_DOC("request(future, keys=None, /, **named)\n--\n\nAsks")),
-    RBK_FAST("peek", async_peek, ASK_DOC("peek(future, keys=None, /, **named)\n--\n\nLooks")),
-    RBK_FAST("refund", async_refund, ASK_DOC("refund(future, keys=None, /, **named)\n--\n\nGives")),
-    RBK_FAST("charge", async_charge, ASK_DOC("charge(future, keys=None, /, **named)\n--\n\nTakes")),
-    RBK_FAST("reset", async_reset, ASK_DOC("reset(future, keys=None, /, **named)\n--\n\nForgets")),
-    RBK_FAST("give_back", async_give_back,
-             ASK_DOC("give_back(future, response, keys=None, /, **named)\n--\n\nGives back")),
+             ASK_DOC("request($self, future, keys=None, /, **named)\n--\n\nAsks")),
+    RBK_FAST("peek", async_peek,
+             ASK_DOC("peek($self, future, keys=None, /, **named)\n--\n\nLooks")),
+    RBK_FAST("refund", async_refund,
+             ASK_DOC("refund($self, future, keys=None, /, **named)\n--\n\nGives")),
+    RBK_FAST("charge", async_charge,
+             ASK_DOC("charge($self, future, keys=None, /, **named)\n--\n\nTakes")),
+    RBK_FAST("reset", async_reset,
+             ASK_DOC("reset($self, future, keys=None, /, **named)\n--\n\nForgets")),
+    RBK_FAST(
+        "give_back", async_give_back,
+        ASK_DOC("give_back($self, future, response, keys=None, /, **named)\n--\n\nGives back")),
     {"cancel", async_cancel, METH_O, cancel_doc},
     {"dispatch", async_dispatch, METH_NOARGS, dispatch_doc},
     {"fileno", async_fileno, METH_NOARGS,
-     "fileno()\n--\n\nThe descriptor that is readable when dispatch has something to do."},
+     "fileno($self, /)\n--\n\nThe descriptor that is readable when dispatch has something to do."},
     {"close", async_close, METH_NOARGS, close_doc},
     {0},
 };
@@ -478,7 +484,7 @@ static PyGetSetDef attributes[] = {
     {0},
 };
 
-PyDoc_STRVAR(type_doc, "Async(limiter, settle)\n--\n\n"
+PyDoc_STRVAR(type_doc, "Async(limiter, settle, /)\n--\n\n"
                        "A limiter for one loop. Answers go to settle(future, failed, answer).");
 
 static PyType_Slot slots[] = {

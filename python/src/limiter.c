@@ -174,7 +174,7 @@ int rbk_limiter_decide(struct limiter *limiter, struct redbucket_request *reques
 
 /* ---- Methods ------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(open_doc, "_open(url, clock, waits)\n--\n\nOpens the store of a URL.");
+PyDoc_STRVAR(open_doc, "_open($self, url, clock, waits, /)\n--\n\nOpens the store of a URL.");
 
 static PyObject *limiter_open(PyObject *self, PyObject *args)
 {
@@ -245,7 +245,7 @@ static int add_limits(struct limiter *limiter, struct redbucket_limiter *library
 }
 
 PyDoc_STRVAR(configure_doc,
-             "_set_limits(limits)\n--\n\n"
+             "_set_limits($self, limits, /)\n--\n\n"
              "Takes a list of (name, zone, rate, burst, delay, expiry, lease, lease_time), once.");
 
 static PyObject *limiter_set_limits(PyObject *self, PyObject *items)
@@ -278,7 +278,7 @@ static PyObject *limiter_set_limits(PyObject *self, PyObject *items)
 
 PyDoc_STRVAR(
     close_doc,
-    "close()\n--\n\n"
+    "close($self, /)\n--\n\n"
     "Closes the connections, files and memory that the limiter holds. Buckets that others\n"
     "share stay. Calls under way in other threads end as usual; new ones raise\n"
     "RuntimeError. Closing again does nothing.");
@@ -312,41 +312,41 @@ static PyObject *get_closed(PyObject *self, void *unused)
 
 PyDoc_STRVAR(
     request_doc,
-    "request(keys=None, /, *, cost=1.0, **named)\n--\n\n"
+    "request($self, keys=None, /, *, cost=1.0, **named)\n--\n\n"
     "Asks for a permit of all the limits named, or of none: a Response. Nothing is slept:\n"
     "an accepted one has a delay, in seconds, which is the caller's to wait." KEYS_DOC);
 
-PyDoc_STRVAR(peek_doc, "peek(keys=None, /, *, cost=1.0, **named)\n--\n\n"
+PyDoc_STRVAR(peek_doc, "peek($self, keys=None, /, *, cost=1.0, **named)\n--\n\n"
                        "What a request would be answered now; changes nothing." KEYS_DOC);
 
-PyDoc_STRVAR(refund_doc, "refund(keys=None, /, *, cost=1.0, **named)\n--\n\n"
+PyDoc_STRVAR(refund_doc, "refund($self, keys=None, /, *, cost=1.0, **named)\n--\n\n"
                          "Gives a cost back to each bucket, never below empty." KEYS_DOC);
 
 PyDoc_STRVAR(charge_doc,
-             "charge(keys=None, /, *, cost=1.0, **named)\n--\n\n"
+             "charge($self, keys=None, /, *, cost=1.0, **named)\n--\n\n"
              "Takes a cost without asking, past every bound: requests are then rejected until it\n"
              "has drained." KEYS_DOC);
 
-PyDoc_STRVAR(reset_doc, "reset(keys=None, /, **named)\n--\n\nForgets the buckets." KEYS_DOC);
+PyDoc_STRVAR(reset_doc, "reset($self, keys=None, /, **named)\n--\n\nForgets the buckets." KEYS_DOC);
 
 PyDoc_STRVAR(
     give_back_doc,
-    "give_back(response, keys=None, /, *, cost=1.0, **named)\n--\n\n"
+    "give_back($self, response, keys=None, /, *, cost=1.0, **named)\n--\n\n"
     "Gives back the permit of an accepted response that was not used: only what can't have\n"
     "drained since, so that no more gets in than the limits allow." KEYS_DOC);
 
 PyDoc_STRVAR(many_doc,
-             "_request_many(requests, cost)\n--\n\n"
+             "_request_many($self, requests, cost, /)\n--\n\n"
              "Decides an iterable of mappings, or (mapping, cost), in its order: a list of\n"
              "responses, and of exceptions, not raised, where one failed.");
 
 PyDoc_STRVAR(http_doc,
-             "_http(answer, fields, names)\n--\n\n"
+             "_http($self, answer, fields, names=(), /)\n--\n\n"
              "What a response, or the status that a request of these limits failed with, comes to\n"
              "in HTTP: status, [(name, value)] of the fields, and a problem's body or None.");
-PyDoc_STRVAR(state_doc, "_state(limit, key)\n--\n\nA bucket as stored, or None.");
-PyDoc_STRVAR(statistics_doc, "_statistics()\n--\n\nWhat the store has counted, as a dict.");
-PyDoc_STRVAR(health_doc, "_check()\n--\n\nHow the store is, as a dict.");
+PyDoc_STRVAR(state_doc, "_state($self, limit, key, /)\n--\n\nA bucket as stored, or None.");
+PyDoc_STRVAR(statistics_doc, "_statistics($self, /)\n--\n\nWhat the store has counted, as a dict.");
+PyDoc_STRVAR(health_doc, "_check($self, /)\n--\n\nHow the store is, as a dict.");
 
 static PyMethodDef methods[] = {
     RBK_FAST("request", rbk_ask_request, request_doc),

@@ -20,7 +20,7 @@ struct core *rbk_core_of(PyObject *module)
     return PyModule_GetState(module);
 }
 
-PyDoc_STRVAR(lend_doc, "_lend(response_type, state_type, errors)\n--\n\n"
+PyDoc_STRVAR(lend_doc, "_lend($module, response_type, state_type, errors, /)\n--\n\n"
                        "Tells the classes of answers, of states, and of errors by status.");
 
 static void put(PyObject **place, PyObject *object)
@@ -51,7 +51,8 @@ static PyObject *core_lend(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(statuses_doc, "_statuses()\n--\n\nThe names of the library's statuses, in order.");
+PyDoc_STRVAR(statuses_doc,
+             "_statuses($module, /)\n--\n\nThe names of the library's statuses, in order.");
 
 static PyObject *core_statuses(PyObject *module, PyObject *unused)
 {
@@ -74,7 +75,8 @@ static PyObject *core_statuses(PyObject *module, PyObject *unused)
     return tuple;
 }
 
-PyDoc_STRVAR(http_fields_doc, "_http_fields()\n--\n\nThe flags of header fields, by their names.");
+PyDoc_STRVAR(http_fields_doc,
+             "_http_fields($module, /)\n--\n\nThe flags of header fields, by their names.");
 
 static PyMethodDef functions[] = {
     {"_lend", core_lend, METH_VARARGS, lend_doc},

@@ -154,7 +154,7 @@ static struct redbucket_verdict *copy_verdicts(const struct rest *rest)
     return copy;
 }
 
-PyDoc_STRVAR(replace_doc, "_replace(**values)\n--\n\n"
+PyDoc_STRVAR(replace_doc, "_replace($self, /, **values)\n--\n\n"
                           "A copy with other values of accepted, delay, retry_after, remaining,\n"
                           "reset_after, degraded or waited.");
 
@@ -391,7 +391,7 @@ static void refuse_late(struct rest *rest, const struct rest *taken, double left
     }
 }
 
-PyDoc_STRVAR(late_doc, "_late(after, left, timeout)\n--\n\n"
+PyDoc_STRVAR(late_doc, "_late($self, after, left, timeout, /)\n--\n\n"
                        "What becomes of a permit that was given back since its delay is longer\n"
                        "than what was left of a timeout: rejected by the limits that delay so.\n"
                        "`after` is the answer to giving it back.");

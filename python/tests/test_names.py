@@ -3,6 +3,7 @@
 
 import decimal
 import enum
+import inspect
 import ipaddress
 import subprocess
 import sys
@@ -205,3 +206,12 @@ class TestKeys:
         with pytest.raises(KeyTooLongError) as caught:
             limiter.request(a="k" * (2 << 20))
         assert isinstance(caught.value, ValueError) and "limit a" in str(caught.value)
+
+
+def test_methods_say_their_parameters(clock):
+    limiter = make(clock, "a")
+    for name in ("request", "peek", "refund", "charge", "reset"):
+        assert list(inspect.signature(getattr(limiter, name)).parameters)[0] == "keys"
+        assert list(inspect.signature(getattr(type(limiter), name)).parameters)[:2] == ["self", "keys"]
+    assert list(inspect.signature(limiter.give_back).parameters)[:2] == ["response", "keys"]
+    assert not inspect.signature(limiter.close).parameters
