@@ -88,13 +88,10 @@ static struct errand *errand_new(struct async *owner, PyObject *future, PyObject
         (void)PyErr_NoMemory();
         return NULL;
     }
-    *errand = (struct errand){.owner = owner};
-    if (future != Py_None) {
-        Py_INCREF(future);
-        errand->future = future;
-    }
+    *errand = (struct errand){
+        .owner = owner, .future = future != Py_None ? future : NULL, .names = names};
+    Py_XINCREF(errand->future);
     Py_INCREF(names);
-    errand->names = names;
     add(&owner->outstanding, errand);
     return errand;
 }
@@ -455,22 +452,18 @@ static PyObject *get_outstanding(PyObject *self, void *unused)
     return PyLong_FromSize_t(async->async == NULL ? 0 : redbucket_async_outstanding(async->async));
 }
 
-#define ASK_DOC(text) text ": the number of the request. The future gets the answer."
+#define ASK(name, parameters, does)                                            \
+    RBK_FAST(#name, async_##name,                                              \
+             #name "($self, " parameters "keys=None, /, **named)\n--\n\n" does \
+                   ": the number of the request. The future gets the answer.")
 
 static PyMethodDef methods[] = {
-    RBK_FAST("request", async_request,
-             ASK_DOC("request($self, future, keys=None, /, **named)\n--\n\nAsks")),
-    RBK_FAST("peek", async_peek,
-             ASK_DOC("peek($self, future, keys=None, /, **named)\n--\n\nLooks")),
-    RBK_FAST("refund", async_refund,
-             ASK_DOC("refund($self, future, keys=None, /, **named)\n--\n\nGives")),
-    RBK_FAST("charge", async_charge,
-             ASK_DOC("charge($self, future, keys=None, /, **named)\n--\n\nTakes")),
-    RBK_FAST("reset", async_reset,
-             ASK_DOC("reset($self, future, keys=None, /, **named)\n--\n\nForgets")),
-    RBK_FAST(
-        "give_back", async_give_back,
-        ASK_DOC("give_back($self, future, response, keys=None, /, **named)\n--\n\nGives back")),
+    ASK(request, "future, ", "Asks"),
+    ASK(peek, "future, ", "Looks"),
+    ASK(refund, "future, ", "Gives"),
+    ASK(charge, "future, ", "Takes"),
+    ASK(reset, "future, ", "Forgets"),
+    ASK(give_back, "future, response, ", "Gives back"),
     {"cancel", async_cancel, METH_O, cancel_doc},
     {"dispatch", async_dispatch, METH_NOARGS, dispatch_doc},
     {"fileno", async_fileno, METH_NOARGS,
