@@ -38,6 +38,7 @@ static int look_up(const char *host, const char *service, const struct addrinfo 
     sigset_t blocked;
     int failure = world.failure;
     int addresses = world.addresses;
+    int number = world.number; /* when it has answered, the next test may begin */
 
     (void)hints;
     (void)atomic_fetch_add(&world.asked, 1);
@@ -55,7 +56,7 @@ static int look_up(const char *host, const char *service, const struct addrinfo 
         end = &(*end)->ai_next;
     }
     (void)atomic_fetch_add(&world.answered, 1);
-    errno = world.number;
+    errno = number;
     return failure;
 }
 
