@@ -227,12 +227,14 @@ bool rbk_split_takes(const struct rbk_split *split)
            split->step < split->parts_len;
 }
 
-/* A limit that was to be looked at and could not be: nothing is known to be left of it. */
+/* A limit that was to be looked at and could not be: nothing is known to be left of it, and nothing
+ * of it is to be kept. */
 static void tell_unknown(struct rbk_request *request)
 {
     for (size_t i = 0; i < request->len; i++) {
         struct rbk_claim *claim = &request->claims[i];
 
+        claim->state = (struct rbk_state){.exists = false};
         claim->verdict = (struct rbk_verdict){.accepted = true};
         claim->level = claim->limit.burst + claim->limit.delay + 1.0;
     }

@@ -159,6 +159,10 @@ static void run(struct world *world, struct rbk_request *request)
         more = rbk_split_advance(&split);
     }
     rbk_split_end(&split);
+    /* Caches learn from every state of what is answered, also of a limit that couldn't be looked
+     * at. */
+    for (size_t i = 0; request->status == REDBUCKET_OK && i < request->len; i++)
+        assert_true(rbk_state_readable(&request->claims[i].state));
 }
 
 /* ---- Requests ------------------------------------------------------------------------------ */
@@ -180,7 +184,8 @@ static void make_ask(struct world *world, struct ask *ask, enum rbk_operation op
     for (size_t i = 0; i < len; i++) {
         ask->bytes[i] = (unsigned char)((first + 5 * i) % BUCKETS);
         ask->keys[i] = (struct rbk_key){.key = &ask->bytes[i], .key_len = 1};
-        ask->claims[i] = (struct rbk_claim){.limit = world->limits[ask->bytes[i]]};
+        ask->claims[i] = (struct rbk_claim){.limit = world->limits[ask->bytes[i]],
+                                            .state = {.exists = true, .value = NAN}};
     }
     ask->request = (struct rbk_request){.ask = {.operation = operation, .cost = 1 + draw(world, 2)},
                                         .keys = ask->keys,
