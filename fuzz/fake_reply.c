@@ -6,7 +6,8 @@
  *   e LEN BYTES  an error                  s LEN BYTES  a status
  *   m HOST       MOVED, a ASK, there       n  nothing, as nil    i BYTE  a number
  *   c            hangs up                  w  says nothing       q  an error that quotes all
- *   h            a good answer, and hangs up
+ *   h            a good answer, and hangs up            x  does as a good server, and says nothing
+ *   t BYTE       a good answer, in the middle of so many hundredths of a second
  *   d 16 BYTES   what the script says of buckets with this state
  *   l LEN BYTES  the strings between the commas, as a list; p: the first, and a list of the others
  *   u LEN BYTES  a good answer, cut after so many bytes, and these behind it
@@ -151,6 +152,7 @@ static void say_good(struct fake_connection *connection, const struct rbk_comman
     } else if (is(name, "INFO")) {
         say_info(out);
     } else if (is(name, "GETRANGE")) {
+        rbk_fake.made_up = true; /* what is kept is kept by the script */
         say_state(out);
     } else if (is(name, "CLUSTER") && is(&command->arguments[1], "SLOTS")) {
         say_slots(out);
@@ -204,6 +206,25 @@ static void say_cut(struct fake_connection *connection, const struct rbk_command
         out->len = before + keep;
     len = rbk_fake_bytes(len, &bytes);
     rbk_fake_append(out, bytes, len);
+}
+
+/* It is done all the same. */
+static void say_nothing(struct fake_connection *connection, const struct rbk_command *command)
+{
+    size_t before = connection->said.len;
+
+    say_good(connection, command);
+    connection->said.len = before;
+}
+
+/* Whoever asked was stopped meanwhile, so that the answer is there when he looks. */
+static void say_late(struct fake_connection *connection, const struct rbk_command *command,
+                     double seconds)
+{
+    rbk_fake.now += seconds / 2.0;
+    say_good(connection, command);
+    rbk_fake.now += seconds / 2.0;
+    rbk_fake.stalled += seconds;
 }
 
 static void say_list(struct fake_bytes *out, const uint8_t *bytes, size_t len, bool paired)
@@ -279,6 +300,8 @@ static void say_other(struct fake_connection *connection, const struct rbk_comma
     char number[16];
 
     rbk_fake.honest = false;
+    if (strchr("rbslpniu", letter) != NULL)
+        rbk_fake.made_up = true;
     switch (letter) {
     case 'm':
     case 'a':
@@ -297,6 +320,12 @@ static void say_other(struct fake_connection *connection, const struct rbk_comma
     case 'h':
         say_good(connection, command);
         connection->closing = true;
+        break;
+    case 'x':
+        say_nothing(connection, command);
+        break;
+    case 't':
+        say_late(connection, command, rbk_fake_byte() * 0.01);
         break;
     case 'w':
         break;
@@ -321,10 +350,12 @@ void rbk_fake_reply(struct fake_connection *connection, const struct rbk_command
         else
             rbk_fake.good_left--;
     }
-    if (letter == 'd')
+    if (letter == 'd') {
+        rbk_fake.made_up = true;
         say_state_of_input(connection, command);
-    else if (letter != 0 && strchr("rbesmanicwqulph", letter) != NULL)
+    } else if (letter != 0 && strchr("rbesmanicwqulphxt", letter) != NULL) {
         say_other(connection, command, (char)letter);
-    else
+    } else {
         say_good(connection, command);
+    }
 }

@@ -37,12 +37,22 @@ void rbk_fake_begin(const uint8_t *data, size_t size, size_t piece)
 {
     for (size_t i = 0; i < CONNECTIONS; i++)
         hang_up(&connections[i]);
+    rbk_fake_forget();
     rbk_fake = (struct fake){.at = data,
                              .left = size,
                              .piece = piece,
                              .good_left = GOOD_MAX,
                              .honest = true,
                              .now = 1000.0};
+}
+
+size_t rbk_fake_open(void)
+{
+    size_t open = 0;
+
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        open += connections[i].open;
+    return open;
 }
 
 uint8_t rbk_fake_byte(void)
@@ -139,7 +149,10 @@ enum redbucket_status rbk_dial(const struct rbk_addresses *addresses,
 {
     (void)addresses;
     (void)deadline;
-    for (int i = 0; i < CONNECTIONS && rbk_fake.good_left > 0; i++) {
+    bool refused = rbk_fake.good_left == 0 || rbk_fake.refusals > 0;
+
+    rbk_fake.refusals -= rbk_fake.refusals > 0;
+    for (int i = 0; i < CONNECTIONS && !refused; i++) {
         if (connections[i].open)
             continue;
         connections[i].open = true;

@@ -13,6 +13,7 @@
 #ifndef FUZZ_FAKE_SERVER_H
 #define FUZZ_FAKE_SERVER_H
 
+#include "model/bucket.h"
 #include "wire/reply.h"
 
 #include <stdbool.h>
@@ -48,19 +49,29 @@ struct fake_connection {
  *
  *   codec_json  how states are stored
  *   in_cluster  what it says of itself
+ *   keeps       it has states by the script, and a clock that is `skew` ahead of ours; otherwise
+ *               each bucket is a new one, and time stands still there
+ *   refusals    connections that it will refuse first
  *   honest      nothing but what a good server says was said so far
+ *   made_up     something was said to be so that isn't: other than saying too little, or no
  *   accepted    requests that it has said yes to
+ *   stalled     seconds that went by while nobody waited
  */
 struct fake {
     const uint8_t *at;
     size_t left;
     size_t piece; /* bytes that one read gives at most */
     size_t good_left;
+    size_t refusals;
     bool codec_json;
     bool in_cluster;
+    bool keeps;
     bool honest;
+    bool made_up;
     size_t accepted;
     double now;
+    double skew;
+    double stalled;
 };
 
 extern struct fake rbk_fake;
@@ -71,12 +82,22 @@ void rbk_fake_begin(const uint8_t *data, size_t size, size_t piece);
 uint8_t rbk_fake_byte(void);
 size_t rbk_fake_bytes(size_t len, const uint8_t **bytes);
 
+/* Connections that nobody has closed. */
+size_t rbk_fake_open(void);
+
 void rbk_fake_append(struct fake_bytes *to, const void *bytes, size_t len);
 
 /* Answers one command. */
 void rbk_fake_reply(struct fake_connection *connection, const struct rbk_command *command);
 
-/* Answers a call of the script as the script would, on buckets which all have this state. */
+/* The server's clock, and what it keeps under a name: the same place each time, until all of it is
+ * forgotten. */
+double rbk_fake_clock(void);
+struct rbk_state *rbk_fake_kept(const void *name, size_t len);
+void rbk_fake_forget(void);
+
+/* Answers a call of the script as the script would, on buckets which all have this state, or the
+ * states that are kept where it is NULL. */
 void rbk_fake_script(struct fake_bytes *out, const struct rbk_command *command,
                      const uint8_t *state);
 
