@@ -17,7 +17,9 @@
 
 /* What rounding may come to: purses round to parts of 1/16384, doubles by their size. */
 #define TOLERANCE 1e-3
-#define MOMENTS   (16 * RBK_TICK)
+
+/* Seconds by which what passes between two moments of a good server's is told wrong. */
+#define MOMENTS (16 * RBK_TICK)
 
 /* Taken of the bucket, by a clock of the server's. */
 struct taking {
@@ -28,9 +30,9 @@ struct taking {
 /*
  *   left, until, limit  of the lease that is held, until by our clock
  *   level, at           of a bucket which is filled by what is admitted here, when it is
- *   spread              seconds that a call took in which there was a taking, whose moment is told
- * as one, though several commands, or steps over several slots, had theirs loose               no
- * bound holds for it: something was given back, or another limit was used
+ *   spread              seconds of the longest call that took there: it tells one moment, though
+ *                       several commands, or steps over several slots, had theirs
+ *   loose               no bound holds for it: given back, or another limit was used
  */
 struct book {
     struct rbk_key key;

@@ -148,11 +148,10 @@ class Script(unittest.TestCase):
         self.assertEqual(1, len(self.containers()))
 
     def test_signal_ends_the_server_too(self):
-        # Under nohup one would be ignored, in whatever is started from here as well.
-        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        self.addCleanup(signal.signal, signal.SIGHUP, before)
         started = os.path.join(self.folder, "started")
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            # What is ignored here, as under nohup or behind an `&`, is so in whatever is started.
+            self.addCleanup(signal.signal, number, signal.signal(number, signal.SIG_DFL))
             with self.start("sh", "-c", f"touch {started}; sleep 1") as process:
                 while not os.path.exists(started) and process.poll() is None:
                     time.sleep(0.01)

@@ -104,14 +104,18 @@ static void begin_losing(struct soak_group *group)
     (void)atomic_fetch_add(&group->losing, 1);
 }
 
-/* It is over, for keys of these generations and all later ones. */
-static void end_losing(struct soak *soak, struct soak_group *group, unsigned since)
+/* In so many seconds it is over: the harm, and the losing, for keys of these generations and all
+ * later ones. */
+static void end_losing(struct soak *soak, struct soak_group *group, unsigned since, double grace_s)
 {
+    test_pause(grace_s);
+
     uint64_t losing = atomic_load(&group->losing);
 
     for (unsigned i = since; i <= soak_generation(soak); i++)
         (void)atomic_fetch_add(&group->lost[i % SOAK_GENERATIONS], losing);
     atomic_store(&group->losing, 0);
+    end_harm(group, 0);
 }
 
 /* ---- Shared memory: processes that die ------------------------------------------------------ */
@@ -261,7 +265,7 @@ static bool await_master(struct test_sentinels *all, size_t master)
     return true;
 }
 
-static void be_patient(struct test_sentinels *all, const char *ms)
+static void set_patience(struct test_sentinels *all, const char *ms)
 {
     for (size_t i = 0; i < TEST_SENTINELS_LEN; i++)
         child_check(test_server_do(all->sentinels[i], "SENTINEL", "SET", TEST_SERVICE,
@@ -275,10 +279,10 @@ static bool kill_master(struct soak_group *group, struct test_sentinels *all, si
 
     begin_harm(group, SOAK_KILLED);
     begin_losing(group);
-    be_patient(all, BEREFT_MS);
+    set_patience(all, BEREFT_MS);
     test_server_kill(all->data[master]);
     switched = await_master(all, 1 - master);
-    be_patient(all, SENTINEL_MS);
+    set_patience(all, SENTINEL_MS);
     /* It comes back empty, and calls itself a master until the sentinels tell it otherwise, which
      * some of them may believe for a moment: that is a second loss. */
     begin_losing(group);
@@ -292,7 +296,9 @@ static bool depose_master(struct soak_group *group, struct test_sentinels *all, 
     begin_losing(group);
     if (test_server_do(all->sentinels[0], "SENTINEL", "FAILOVER", TEST_SERVICE, NULL))
         return await_master(all, 1 - master);
+    /* They refuse, and nothing happens. */
     (void)atomic_fetch_sub(&group->harms[SOAK_FAILOVER], 1);
+    (void)atomic_fetch_sub(&group->losing, 1);
     return false;
 }
 
@@ -306,9 +312,7 @@ static size_t fail_over(struct soak *soak, struct test_sentinels *all, size_t ma
 
     say(soak, "sentinel: master %zu %s, %zu is master after %.1f s", master,
         by_force ? "killed" : "deposed", switched ? 1 - master : master, test_now() - began);
-    test_pause(SWITCH_S);
-    end_losing(soak, group, since);
-    end_harm(group, 0);
+    end_losing(soak, group, since, SWITCH_S);
     return switched ? 1 - master : master;
 }
 
@@ -327,9 +331,7 @@ static size_t look_after(struct soak *soak, struct test_sentinels *all, size_t m
     begin_losing(group);
     while (!is_settled(all, 1 - master) && test_now() < until && !is_over(soak))
         test_pause(0.2);
-    test_pause(SWITCH_S);
-    end_losing(soak, group, since);
-    end_harm(group, 0);
+    end_losing(soak, group, since, SWITCH_S);
     return 1 - master;
 }
 
@@ -355,18 +357,20 @@ void soak_direct_sentinel(void *data)
 
     child_check(test_sentinels_start(&all, &(struct test_sentinels_options){.kind = TEST_REDIS}));
     test_sentinels_url(&all, QUERY, group->url, sizeof group->url);
-    be_patient(&all, SENTINEL_MS);
+    set_patience(&all, SENTINEL_MS);
     tell_ready(group);
     await_beginning(soak);
     while (rest(soak, LOOK_S, &seed)) {
         master = look_after(soak, &all, master);
-        if (is_settled(&all, master)) {
-            settled = test_now();
-        } else if (test_now() - settled > UNSETTLED_S) {
-            settled = test_now();
-            say_unsettled(soak, &all);
+        if (!is_settled(&all, master)) {
+            if (test_now() - settled > UNSETTLED_S) {
+                say_unsettled(soak, &all);
+                settled = test_now();
+            }
+            continue;
         }
-        if (test_now() < next || !is_settled(&all, master))
+        settled = test_now();
+        if (settled < next)
             continue;
         master = fail_over(soak, &all, master, times++ % 3 == 2);
         next = test_now() + soak->pace.failover * (0.5 + test_random(&seed, 1000) / 1000.0);
@@ -410,9 +414,7 @@ static void promote(struct soak *soak, struct test_cluster *cluster, unsigned *s
     begin_losing(group);
     (void)test_cluster_promote(cluster, replica);
     (void)test_cluster_settle(cluster);
-    test_pause(GRACE_S);
-    end_losing(soak, group, since);
-    end_harm(group, 0);
+    end_losing(soak, group, since, GRACE_S);
 }
 
 void soak_direct_cluster(void *data)

@@ -32,7 +32,7 @@
 #define WARM_S         60.0 /* whoever has asked for less has made no more than a part of them */
 #define CLOSED_KIB     3.0
 #define RSS_KIB        256.0
-#define YOUNG_KIB      20480.0 /* the stacks of two threads that have yet to begin, and some */
+#define YOUNG_KIB      20480.0 /* stacks of the first look-ups of names, which are kept, and some */
 #define RSS_SHARE      0.02
 #define MAPPINGS       6.0
 #define CONNECTIONS    2.0

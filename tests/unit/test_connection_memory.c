@@ -128,6 +128,31 @@ static void any_allocation_may_fail(void **state)
     test_actor_stop(&peer);
 }
 
+/* A long reply is in blocks of its own, which go when the connection rests, and not when it is used
+ * again. */
+static void a_connection_at_rest_keeps_no_reply(void **state)
+{
+    struct test_actor peer;
+    struct test_caller caller;
+
+    (void)state;
+    test_actor_start(&peer, answer, NULL);
+    test_caller_of(&caller, &peer);
+    assert_int_equal(test_caller_open(&caller, LONG_S), REDBUCKET_OK);
+    assert_int_equal(test_caller_say(&caller, "PING", 1, LONG_S), REDBUCKET_OK);
+    memory.blocks = 0;
+    memory.fail = 0;
+    memory.on = true;
+    rbk_connection_rest(caller.connection);
+    memory.on = false;
+    assert_true(memory.blocks < 0);
+    assert_true(rbk_connection_good(caller.connection));
+    assert_int_equal(test_caller_say(&caller, "PING", 1, LONG_S), REDBUCKET_OK);
+    assert_int_equal(caller.replies[0].elements[1].len, 20000);
+    test_caller_fini(&caller);
+    test_actor_stop(&peer);
+}
+
 #define PEERS 5
 #define EACH  13
 
@@ -176,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(a_connection_at_rest_keeps_no_reply),
         cmocka_unit_test(many_calls_may_find_no_memory),
     };
 
